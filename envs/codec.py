@@ -1,0 +1,115 @@
+"""Observations, actions and infos as JSON and back, exactly: arrays, tuples and non-finite numbers included."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+ImageSink = Callable[[np.ndarray], str]
+ImageSource = Callable[[str], np.ndarray]
+
+_TAGS = frozenset({"$array", "$image", "$tuple", "$float", "$bytes", "$dict"})
+
+
+def is_image(value: Any) -> bool:
+    """Tell whether ``value`` is a uint8 picture of shape (H, W, 1|3|4)."""
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.uint8
+        and value.ndim == 3
+        and value.shape[-1] in (1, 3, 4)
+        and value.size > 0
+    )
+
+
+def encode(value: Any, image: ImageSink | None = None) -> Any:
+    """Turn ``value`` into plain JSON data from which :func:`decode` restores it exactly.
+
+    Args:
+        value: Strings, numbers, None, bytes, NumPy arrays and scalars, and lists, tuples and dicts of them.
+        image: Called with each picture; returns the name to note in its place. Without it pictures are
+            written as any other array.
+
+    Raises:
+        TypeError: A part of ``value`` is of another type.
+    """
+    if value is None or isinstance(value, str | bool):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, np.ndarray | np.generic):
+        if image is not None and is_image(value):
+            return {"$image": image(np.asarray(value))}
+        array = np.asarray(value)
+        if array.dtype == object:
+            raise TypeError(f"an array of Python objects cannot be written as JSON: {value!r}")
+        return {"$array": [array.dtype.str, list(array.shape), _array_data(array)]}
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode()}
+    if isinstance(value, tuple):
+        return {"$tuple": [encode(item, image) for item in value]}
+    if isinstance(value, list):
+        return [encode(item, image) for item in value]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value) and not _TAGS & value.keys():
+            return {str(key): encode(item, image) for key, item in value.items()}
+        return {"$dict": [[encode(key, image), encode(item, image)] for key, item in value.items()]}
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON: {value!r}")
+
+
+def _array_data(array: np.ndarray) -> Any:
+    if array.dtype.kind in "biu" or (array.dtype.kind == "f" and np.isfinite(array).all()):
+        return array.ravel().tolist()
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+
+
+def decode(data: Any, image: ImageSource | None = None) -> Any:
+    """Undo :func:`encode`.
+
+    Args:
+        data: What :func:`encode` returned.
+        image: Returns the picture of a noted name.
+    """
+    if isinstance(data, list):
+        return [decode(item, image) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if len(data) == 1:
+        ((tag, body),) = data.items()
+        if tag == "$array":
+            return _decode_array(*body)
+        if tag == "$image":
+            if image is None:
+                raise ValueError(f"picture {body!r} is noted here, but there is no folder to read it from")
+            return image(body)
+        if tag == "$tuple":
+            return tuple(decode(item, image) for item in body)
+        if tag == "$float":
+            return float(body)
+        if tag == "$bytes":
+            return base64.b64decode(body)
+        if tag == "$dict":
+            return {decode(key, image): decode(item, image) for key, item in body}
+    return {key: decode(item, image) for key, item in data.items()}
+
+
+def _decode_array(dtype: str, shape: list[int], data: Any) -> Any:
+    if isinstance(data, str):
+        array = np.frombuffer(base64.b64decode(data), dtype=dtype).reshape(shape).copy()
+    else:
+        array = np.array(data, dtype=dtype).reshape(shape)
+    return array[()] if not shape else array
+
+
+def fingerprint(value: Any) -> str:
+    """Return a SHA-256 of ``value`` that is equal in every process, whatever PYTHONHASHSEED is."""
+    text = json.dumps(encode(value), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
