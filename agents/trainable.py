@@ -1,0 +1,54 @@
+"""What learns needs: a policy that turns episodes into decisions and evaluates them with gradients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+
+from tetrathlon.agents.decisions import Decisions, Evaluation
+from tetrathlon.agents.policy import Acted
+from tetrathlon.envs.episode import Episode
+
+
+class TrainablePolicy(nn.Module):
+    """A policy that every algorithm can train; this is the whole border between agents and algorithms.
+
+    A critic is one module ``self.critic``: a head on a shared or detached trunk, or a network of its own. It
+    gives the values of :meth:`evaluate`, and ``critic.q(decisions, actions=None)`` to offline algorithms. What
+    is in ``critic`` is trained with the critic's learning rate, everything else with the policy's.
+    """
+
+    @abstractmethod
+    def act(
+        self,
+        observations: Any,
+        memory: Sequence[Any] | None = None,
+        *,
+        infos: Sequence[dict[str, Any]] | None = None,
+        greedy: bool = False,
+        forced: Sequence[Any] | None = None,
+    ) -> Acted:
+        """See :meth:`tetrathlon.agents.policy.Policy.act`."""
+
+    @abstractmethod
+    def collate(self, rows: Sequence[Sequence[Episode]], labels: bool = False) -> Decisions:
+        """Return what was decided in B rows of episodes, as tensors.
+
+        Records are used as they are, never encoded anew. With ``labels`` the decisions are the experts' labels,
+        in the states that the policy visited, and ``logp`` is NaN.
+
+        Args:
+            rows: B rows: one episode for language and for groups, those of one slot's stretch for control.
+            labels: Whether to learn ``Step.label`` instead of what was done.
+        """
+
+    @abstractmethod
+    def evaluate(self, decisions: Decisions) -> Evaluation:
+        """Return log-probability and entropy at mask, and with a critic the value at mask | final."""
+
+    @abstractmethod
+    def snapshot(self) -> TrainablePolicy:
+        """Return a frozen reference of what this policy is now."""

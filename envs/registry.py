@@ -1,0 +1,110 @@
+"""Which environments there are, and how one is made from an id and arguments."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+import gymnasium as gym
+
+NAMESPACE = "tetrathlon"
+PLUGIN_GROUP = "tetrathlon.envs"
+"""Entry points of this group are called once, to register environments of other packages."""
+
+_IDS: dict[str, str] = {
+    "Arithmetic-v0": "tetrathlon.envs.text.arithmetic:Arithmetic",
+    "Countdown-v0": "tetrathlon.envs.text.countdown:Countdown",
+    "LetterCount-v0": "tetrathlon.envs.text.letter_count:LetterCount",
+    "ReasoningGym-v0": "tetrathlon.envs.text.reasoning_gym:ReasoningGym",
+    "Symbolic-v0": "tetrathlon.envs.text.symbolic:Symbolic",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One registered environment."""
+
+    id: str
+    """What ``gymnasium.make`` takes."""
+    domain: str
+    """``text``, ``tools``, ``vision`` or ``robots``."""
+    entry_point: str
+    """``module:Class``."""
+
+
+def register() -> None:
+    """Register every environment of this package with Gymnasium; a second call changes nothing."""
+    for name, entry_point in _IDS.items():
+        if (env_id := f"{NAMESPACE}/{name}") not in gym.registry:
+            gym.register(env_id, entry_point=entry_point)
+
+
+def load_plugins() -> list[str]:
+    """Call the entry points of group ``tetrathlon.envs``, which register environments of other packages.
+
+    Returns:
+        Their names.
+    """
+    loaded = []
+    for plugin in entry_points(group=PLUGIN_GROUP):
+        plugin.load()()
+        loaded.append(plugin.name)
+    return loaded
+
+
+def listings(domain: str | None = None) -> list[Listing]:
+    """Return this package's environments in the order of their ids.
+
+    Args:
+        domain: Only those of one domain.
+
+    Raises:
+        ValueError: There is no such domain.
+    """
+    every = [
+        Listing(f"{NAMESPACE}/{name}", entry_point.split(".")[2], entry_point)
+        for name, entry_point in sorted(_IDS.items())
+    ]
+    if domain is None:
+        return every
+    domains = sorted({listing.domain for listing in every})
+    if domain not in domains:
+        raise ValueError(f"domain must be one of {domains}, got {domain!r}")
+    return [listing for listing in every if listing.domain == domain]
+
+
+def domain_of(env_id: str) -> str:
+    """Return the domain of an environment of this package, ``other`` for any other."""
+    return next((listing.domain for listing in listings() if listing.id == env_id), "other")
+
+
+def make(env_id: str, **kwargs: Any) -> gym.Env[Any, Any]:
+    """Make an environment; an unknown id is answered with the nearest known ones.
+
+    Args:
+        env_id: An id that Gymnasium knows, with or without the ``tetrathlon/`` before it.
+        **kwargs: Constructor arguments.
+
+    Raises:
+        gymnasium.error.UnregisteredEnv: There is no such id.
+    """
+    return gym.make(known_id(env_id), **kwargs)
+
+
+def known_id(env_id: str) -> str:
+    """Return the full id that ``env_id`` stands for.
+
+    Raises:
+        gymnasium.error.UnregisteredEnv: There is no such id; the message names the nearest.
+    """
+    if ":" in env_id:  # module:id, which Gymnasium imports by itself
+        return env_id
+    for candidate in (env_id, f"{NAMESPACE}/{env_id}", f"{env_id}-v0", f"{NAMESPACE}/{env_id}-v0"):
+        if candidate in gym.registry:
+            return candidate
+    short = {name.split("/")[-1].lower(): name for name in gym.registry}
+    near = difflib.get_close_matches(env_id.split("/")[-1].lower(), short, n=3, cutoff=0.5)
+    hint = f"; did you mean {', '.join(short[name] for name in near)}?" if near else ""
+    raise gym.error.UnregisteredEnv(f"there is no environment {env_id!r}{hint}")

@@ -1,0 +1,304 @@
+"""What every single-turn language task shares: instances, splits, prompts, one answer, one reward."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from tetrathlon.envs.episode import Episode, Step
+from tetrathlon.envs.rubric import Rubric, Score, Term
+from tetrathlon.envs.spaces import UnicodeText
+from tetrathlon.envs.text.answers import final_answer, last_number, plain_answer, visible
+
+SPLITS = ("train", "test")
+_TEST_SHARE = 5  # one instance in five
+_INDEX_STREAM = 0x7E71A  # keeps random access apart from seeds
+_SHOT_STREAM = 0x5407
+_MOST_DRAWS = 10_000
+_LONGEST_OBSERVATION = 1_000_000
+_LONGEST_ACTION = 1_000_000
+
+FORMATS: Mapping[str, tuple[str, str]] = {
+    "boxed": (r"Put your final answer in \boxed{}.", r"\boxed{%s}"),
+    "tag": ("Put your final answer between <answer> and </answer>.", "<answer>%s</answer>"),
+    "plain": ("Reply with the answer only.", "%s"),
+}
+"""Answer format -> what the prompt asks for, how an answer is written."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """The frozen private data of an instance; never written with an episode."""
+
+    question: str
+    """What the agent is asked, without worked examples and format; its content decides the split."""
+    answer: str
+    """The right answer as a grader takes it."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What else the grader needs."""
+
+    @cached_property
+    def id(self) -> str:
+        """A name that depends on the question alone."""
+        return hashlib.sha256(self.question.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def split(self) -> str:
+        """The one split that this instance belongs to."""
+        return SPLITS[int(self.id, 16) % _TEST_SHARE == 0]
+
+
+class TextBandit(gym.Env[str, str]):
+    """A single-turn language task: one prompt, one completion, one reward.
+
+    Subclasses give :meth:`generate` and :meth:`is_right`; everything else is here.
+
+    ## Observation Space
+    `UnicodeText`: the prompt, as one user message.
+
+    ## Action Space
+    `UnicodeText`: the whole completion.
+
+    ## Rewards
+    1 for a right final answer, else 0. With ``format_weight`` w, another w for an answer in the format that was
+    asked for, right or wrong.
+
+    ## Episode End
+    Terminated after one step; ``stop_reason`` is ``answered`` or ``no_answer``.
+
+    Args:
+        split: ``"train"`` or ``"test"``; an instance belongs to one of them by a hash of its content.
+        answer_format: ``"boxed"``, ``"tag"``, or ``"plain"`` (the reply is the answer).
+        shots: Worked examples before the question, fixed for the environment and from the train split.
+        max_tokens: Token limit, stated in ``info["limits"]`` and kept by the policy; None: the task's own.
+        format_weight: What the right format pays.
+        render_mode: ``"ansi"`` or None.
+
+    Raises:
+        ValueError: An argument is none of those.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}  # type: ignore[misc]
+    default_max_tokens: ClassVar[int] = 64
+    """Enough for a short worked answer."""
+    numeric: ClassVar[bool] = False
+    """Whether answers are numbers: of a plain reply its last number counts, of others its last line."""
+    system: ClassVar[str] = ""
+    """The system message, where a task has one."""
+
+    def __init__(
+        self,
+        *,
+        split: str = "train",
+        answer_format: str = "boxed",
+        shots: int = 0,
+        max_tokens: int | None = None,
+        format_weight: float = 0.0,
+        render_mode: str | None = None,
+    ) -> None:
+        if split not in SPLITS:
+            raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+        if answer_format not in FORMATS:
+            raise ValueError(f"answer_format must be one of {tuple(FORMATS)}, got {answer_format!r}")
+        if isinstance(shots, bool) or not isinstance(shots, int) or not 0 <= shots <= 64:
+            raise ValueError(f"shots must be an integer from 0 to 64, got {shots!r}")
+        if max_tokens is not None and max_tokens < 1:
+            raise ValueError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
+        self.split = split
+        self.answer_format = answer_format
+        self.shots = shots
+        self.max_tokens = int(max_tokens if max_tokens is not None else self.default_max_tokens)
+        self.render_mode = render_mode
+        self.observation_space = UnicodeText(_LONGEST_OBSERVATION)
+        self.action_space = UnicodeText(_LONGEST_ACTION)
+        self.rubric = self.make_rubric(format_weight)
+        self._examples: str | None = None
+        self._example_ids: frozenset[str] = frozenset()
+        self._task: Task | None = None
+        self._prompt = ""
+        self._completion: str | None = None
+
+    @abstractmethod
+    def generate(self, rng: np.random.Generator) -> Task:
+        """Draw an instance of any split from ``rng`` and nothing else."""
+
+    @abstractmethod
+    def is_right(self, task: Task, answer: str) -> bool:
+        """Tell whether ``answer``, a final answer out of a completion, is right."""
+
+    def write_answer(self, task: Task) -> str:
+        """Return the right answer as the expert writes it into the asked format."""
+        return task.answer
+
+    def make_rubric(self, format_weight: float) -> Rubric:
+        """Return the rubric; ``correct`` means success."""
+        terms = [Term("correct", self._grade_answer)]
+        if format_weight:
+            terms.append(Term("format", self._grade_format, format_weight))
+        return Rubric(*terms, success="correct")
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: Fixes the instance within the split, in every process.
+            options: ``{"index": i}`` gives the i-th instance of the split; ``{"task": task}`` plays ``task``.
+
+        Raises:
+            ValueError: ``index`` is not an integer from 0.
+            TypeError: ``task`` is no ``Task``.
+        """
+        super().reset(seed=seed)
+        options = options or {}
+        if self._examples is None:
+            self._examples, self._example_ids = self._write_examples()
+        if "task" in options:
+            task = options["task"]
+            if not isinstance(task, Task):
+                raise TypeError(f"options['task'] must be a Task, got {task!r}")
+        elif "index" in options:
+            index = options["index"]
+            if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
+                raise ValueError(f"options['index'] must be an integer from 0, got {index!r}")
+            task = self._draw(np.random.default_rng([_INDEX_STREAM, int(index)]), self.split)
+        else:
+            task = self._draw(self.np_random, self.split)
+        self._task = task
+        self._prompt = self._examples + self._write_question(task)
+        self._completion = None
+        return self._prompt, self._start_info(task)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Grade the completion ``action`` and end the episode.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There is no episode under way.
+        """
+        if self._task is None or self._completion is not None:
+            raise gym.error.ResetNeeded("the episode is over; call reset() before step()")
+        self._completion = action if isinstance(action, str) else str(action)
+        score, info = self._grade(self._task)
+        return "", score.reward, True, False, info
+
+    def _start_info(self, task: Task) -> dict[str, Any]:
+        return {"task_id": task.id, "system": self.system, "tools": [], "limits": {"tokens": self.max_tokens}}
+
+    def _grade(self, task: Task) -> tuple[Score, dict[str, Any]]:
+        assert self._completion is not None
+        score = self.rubric.score(task, Episode([Step(self._prompt, self._completion)]))
+        info: dict[str, Any] = {
+            "is_success": score.is_success,
+            "stop_reason": "no_answer" if self.answer_in(self._completion) is None else "answered",
+            "reward_terms": score.terms,
+            "scores": score.scores,
+        }
+        if score.error is not None:
+            info["grader_error"] = score.error
+        return score, info
+
+    def answer_in(self, completion: str) -> str | None:
+        """Return the final answer of ``completion``: a field; with format ``plain`` else the whole reply."""
+        answer = final_answer(completion)
+        if answer is None and self.answer_format == "plain":
+            return last_number(completion) if self.numeric else plain_answer(completion)
+        return answer
+
+    def expert_action(self, k: int = 1) -> Any:
+        """Return the worked answer; nothing changes by asking.
+
+        Args:
+            k: 1 gives the completion, more gives a list of k completions.
+        """
+        if self._task is None:
+            raise gym.error.ResetNeeded("there is no instance yet; call reset() first")
+        action = FORMATS[self.answer_format][1] % self.write_answer(self._task)
+        return action if k == 1 else [action] * k
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the exact state, randomness included."""
+        return {
+            "rng": copy.deepcopy(self.np_random.bit_generator.state),
+            "task": self._task,
+            "prompt": self._prompt,
+            "completion": self._completion,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Restore what :meth:`get_state` returned.
+
+        Returns:
+            The observation and the info that belong to the state.
+        """
+        self.np_random.bit_generator.state = copy.deepcopy(state["rng"])
+        self._task = state["task"]
+        self._prompt = state["prompt"]
+        self._completion = state["completion"]
+        if self._task is None:
+            return "", {}
+        if self._completion is None:
+            return self._prompt, self._start_info(self._task)
+        return "", self._grade(self._task)[1]
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """Return the prompt, and what was answered and paid, as text."""
+        if self.render_mode != "ansi":
+            return None
+        if self._completion is None or self._task is None:
+            return self._prompt
+        score, info = self._grade(self._task)
+        return f"{self._prompt}\n\n> {self._completion}\n\nreward {score.reward:g} ({info['stop_reason']})"
+
+    def _draw(self, rng: np.random.Generator, split: str) -> Task:
+        for _ in range(_MOST_DRAWS):
+            task = self.generate(rng)
+            if task.split == split and task.id not in self._example_ids:
+                return task
+        raise gym.error.Error(
+            f"{type(self).__name__} found no instance of the {split} split in {_MOST_DRAWS} draws; "
+            "its settings allow too few instances"
+        )
+
+    def _write_question(self, task: Task) -> str:
+        return f"{task.question}\n{FORMATS[self.answer_format][0]}"
+
+    def _write_examples(self) -> tuple[str, frozenset[str]]:
+        """Return the worked examples and the ids of their instances, which are asked of nobody."""
+        rng = np.random.default_rng(_SHOT_STREAM)
+        examples: dict[str, str] = {}
+        for _ in range(_MOST_DRAWS):
+            if len(examples) == self.shots:
+                break
+            task = self._draw(rng, "train")
+            answer = FORMATS[self.answer_format][1] % self.write_answer(task)
+            examples[task.id] = f"{self._write_question(task)}\n{answer}\n\n"
+        return "".join(examples.values()), frozenset(examples)
+
+    def _grade_answer(self, task: Task, episode: Episode) -> float:
+        answer = self.answer_in(episode.steps[-1].action)
+        return float(answer is not None and self.is_right(task, answer))
+
+    def _grade_format(self, task: Task, episode: Episode) -> float:
+        return float(self.keeps_format(episode.steps[-1].action))
+
+    def keeps_format(self, completion: str) -> bool:
+        """Tell whether ``completion`` gives one non-empty answer in the format that was asked for."""
+        after = visible(completion)
+        if after is None:
+            return False
+        answer = final_answer(completion)
+        marks = (after.count(r"\boxed{"), after.lower().count("<answer>"))
+        wanted = {"boxed": (1, 0), "tag": (0, 1), "plain": (0, 0)}[self.answer_format]
+        return marks == wanted and bool(answer if self.answer_format != "plain" else after.strip())
+
