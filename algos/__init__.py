@@ -1,0 +1,1 @@
+"""What learns: algorithms over decisions, blind to domains, tokenizers and simulators."""
