@@ -1,0 +1,64 @@
+"""What acts: policies, the one loop that plays them, and how well they do.
+
+Nothing here imports torch until a name that needs it is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tetrathlon.agents.decisions import Decisions, Evaluation
+    from tetrathlon.agents.evaluation import Result, evaluate
+    from tetrathlon.agents.language import LanguagePolicy
+    from tetrathlon.agents.naming import make_policy
+    from tetrathlon.agents.policy import Acted, ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
+    from tetrathlon.agents.rollout import Rollout, Start
+    from tetrathlon.agents.smollm import smollm2
+    from tetrathlon.agents.trainable import TrainablePolicy
+
+__all__ = [
+    "Acted",
+    "Decisions",
+    "Evaluation",
+    "ExpertPolicy",
+    "FunctionPolicy",
+    "LanguagePolicy",
+    "Policy",
+    "RandomPolicy",
+    "Result",
+    "Rollout",
+    "Start",
+    "TrainablePolicy",
+    "evaluate",
+    "make_policy",
+    "smollm2",
+]
+
+_HOMES = {
+    "Acted": "policy",
+    "Decisions": "decisions",
+    "Evaluation": "decisions",
+    "ExpertPolicy": "policy",
+    "FunctionPolicy": "policy",
+    "LanguagePolicy": "language",
+    "Policy": "policy",
+    "RandomPolicy": "policy",
+    "Result": "evaluation",
+    "Rollout": "rollout",
+    "Start": "rollout",
+    "TrainablePolicy": "trainable",
+    "evaluate": "evaluation",
+    "make_policy": "naming",
+    # Its module is not called smollm2: importing that would put the module where the function is to be.
+    "smollm2": "smollm",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -140,17 +140,25 @@ class Rollout:
                 slot.episode.info = old.info
         if idle := [i for i, slot in enumerate(self._slots) if not slot.busy]:
             self._restart(idle)
-            for _ in self._turn(self._restart):
-                raise AssertionError("an episode cannot end before its first step")
+            self._settle(rows)
         for _ in range(steps):
             self._act()
-            while any(slot.sent for slot in self._slots):
-                for i, episode in self._turn(self._restart):
-                    rows[i].append(episode)
+            self._settle(rows)
         for i, slot in enumerate(self._slots):
             if slot.busy and len(slot.episode):
                 rows[i].append(slot.episode)
         return rows
+
+    def _settle(self, rows: list[list[Episode]]) -> None:
+        """Take answers until every slot waits for an action, or for a step of its vector environment."""
+        turns = 0
+        while any(slot.sent for slot in self._slots) or (self._starting() and (turns == 0 or not self.slots.lockstep)):
+            turns += 1
+            for i, episode in self._turn(self._restart):
+                rows[i].append(episode)
+
+    def _starting(self) -> bool:
+        return any(slot.busy and not slot.sent and i not in self._waiting for i, slot in enumerate(self._slots))
 
     def _new_episode(self, start: Start) -> Episode:
         return Episode(

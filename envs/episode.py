@@ -213,11 +213,11 @@ def load_episodes(folder: str | os.PathLike[str]) -> list[Episode]:
         return array[..., None] if array.ndim == 2 else array
 
     episodes = []
-    with open(folder / "episodes.jsonl", encoding="ascii") as lines:
+    with open(folder / "episodes.jsonl", "rb") as lines:
         for number, line in enumerate(lines):
             try:
                 episodes.append(from_json(json.loads(line), read_image))
-            except (json.JSONDecodeError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, OverflowError) as error:
                 raise ValueError(
                     f"line {number + 1} of {folder / 'episodes.jsonl'} is not an episode: {error!r}"
                 ) from error

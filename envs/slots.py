@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from tetrathlon.envs.spaces import null_sample, stack, unstack
+from tetrathlon.envs.spaces import null_sample, stack, unbatch_info, unstack
 
 
 @dataclass(slots=True)
@@ -41,6 +43,8 @@ class SlotsLike(Protocol):
 
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]
+    lockstep: bool
+    """Whether a slot's restart may wait for the next actions of all others."""
 
     def __len__(self) -> int: ...
     def reset(
@@ -48,13 +52,26 @@ class SlotsLike(Protocol):
         ids: Sequence[int],
         seeds: Sequence[int | None] | None = None,
         options: Sequence[dict[str, Any] | None] | None = None,
-    ) -> None: ...
-    def send(self, ids: Sequence[int], actions: Sequence[Any]) -> None: ...
-    def ready(self, block: bool = True) -> list[Ready]: ...
-    def expert(self, ids: Sequence[int], k: int = 1) -> list[Any]: ...
-    def get_state(self, ids: Sequence[int]) -> list[Any]: ...
-    def set_state(self, ids: Sequence[int], states: Sequence[Any]) -> None: ...
-    def close(self) -> None: ...
+    ) -> None:
+        """See :meth:`Slots.reset`."""
+
+    def send(self, ids: Sequence[int], actions: Sequence[Any]) -> None:
+        """See :meth:`Slots.send`."""
+
+    def ready(self, block: bool = True) -> list[Ready]:
+        """See :meth:`Slots.ready`."""
+
+    def expert(self, ids: Sequence[int], k: int = 1) -> list[Any]:
+        """See :meth:`Slots.expert`."""
+
+    def get_state(self, ids: Sequence[int]) -> list[Any]:
+        """See :meth:`Slots.get_state`."""
+
+    def set_state(self, ids: Sequence[int], states: Sequence[Any]) -> None:
+        """See :meth:`Slots.set_state`."""
+
+    def close(self) -> None:
+        """See :meth:`Slots.close`."""
 
 
 class Slots:
@@ -73,6 +90,8 @@ class Slots:
         ValueError: ``n`` is below 1 or ``threads`` below 0.
     """
 
+    lockstep = False
+
     def __init__(self, make: Callable[[], gym.Env[Any, Any]], n: int, *, threads: int = 0) -> None:
         if n < 1:
             raise ValueError(f"n must be at least 1, got {n}")
@@ -83,6 +102,7 @@ class Slots:
         self.observation_space = self._envs[0].observation_space
         self.action_space = self._envs[0].action_space
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="slot") if threads else None
+        self._live = [False] * n  # has an episode that waits for an action
         self._done: list[Ready] = []
         self._running: set[Future[Ready]] = set()
 
@@ -103,12 +123,20 @@ class Slots:
             options: One option dict a slot.
         """
         for i, seed, option in zip(ids, seeds or [None] * len(ids), options or [None] * len(ids), strict=True):
-            self._submit(i, lambda i=i, seed=seed, option=option: self._reset(i, seed, option))
+            self._submit(i, partial(self._reset, i, seed, option))
 
     def send(self, ids: Sequence[int], actions: Sequence[Any]) -> None:
-        """Step each of ``ids`` with its action; :meth:`ready` brings the results."""
+        """Step each of ``ids`` with its action; :meth:`ready` brings the results.
+
+        Raises:
+            gymnasium.error.ResetNeeded: A slot has no episode, or its last answer was not taken yet.
+        """
+        if idle := [i for i in ids if not self._live[i]]:
+            raise gym.error.ResetNeeded(
+                f"slots {idle} have no episode that waits for an action; reset them and take ready()'s answers"
+            )
         for i, action in zip(ids, actions, strict=True):
-            self._submit(i, lambda i=i, action=action: self._step(i, action))
+            self._submit(i, partial(self._step, i, action))
 
     def ready(self, block: bool = True) -> list[Ready]:
         """Return the answers that are there.
@@ -121,6 +149,8 @@ class Slots:
             finished, self._running = wait(self._running, timeout, FIRST_COMPLETED)
             self._done += [future.result() for future in finished]
         answers, self._done = sorted(self._done, key=lambda ready: ready.id), []
+        for answer in answers:
+            self._live[answer.id] = not (answer.crash or answer.terminated or answer.truncated)
         return answers
 
     def expert(self, ids: Sequence[int], k: int = 1) -> list[Any]:
@@ -134,7 +164,7 @@ class Slots:
     def set_state(self, ids: Sequence[int], states: Sequence[Any]) -> None:
         """Restore states; :meth:`ready` brings the observations that belong to them."""
         for i, state in zip(ids, states, strict=True):
-            self._submit(i, lambda i=i, state=state: self._restore(i, state))
+            self._submit(i, partial(self._restore, i, state))
 
     def close(self) -> None:
         """Close all environments."""
@@ -144,6 +174,7 @@ class Slots:
             env.close()
 
     def _submit(self, i: int, work: Callable[[], Ready]) -> None:
+        self._live[i] = False
         if self._pool is None:
             self._done.append(self._guarded(i, work))
         else:
@@ -182,6 +213,8 @@ class VectorSlots:
         venv: The vector environment.
         seed: Seed of the first reset where there is no masked reset.
     """
+
+    lockstep = True
 
     def __init__(self, venv: VectorEnv[Any, Any, Any], *, seed: int | None = None) -> None:
         mode = venv.metadata.get("autoreset_mode")
@@ -291,9 +324,7 @@ class VectorSlots:
             raise TypeError(f"{self._venv} has no {what} by slot; a SyncVectorEnv or Slots has")
         return vector.envs[i]
 
-    def _reset_masked(
-        self, ids: list[int], seeds: list[Any], options: list[Any], announce: bool = True
-    ) -> None:
+    def _reset_masked(self, ids: list[int], seeds: list[Any], options: list[Any], announce: bool = True) -> None:
         if not self._begun:  # the vector must have been reset as a whole once
             self._begin()
         # One call a distinct option dict: a vector environment takes one for all.
@@ -356,30 +387,14 @@ class VectorSlots:
                 last, last_info = items[i], info
                 if over[i] and self._mode is AutoresetMode.SAME_STEP:
                     last_info = info.pop("final_info")
-                    last = info.pop("final_obs")
+                    last = deepcopy(infos["final_obs"][i])  # as it was: an info's scalars become Python's
+                    del info["final_obs"]
                     self._fresh[i] = (items[i], info)
                 self._live[i] = not over[i]
                 reward, terminated, truncated = float(rewards[i]), bool(terminations[i]), bool(truncations[i])
                 self._done.append(Ready(i, last, reward, terminated, truncated, last_info))
-            elif self._starting[i] and (
-                restarted[i] or (over[i] and self._mode is AutoresetMode.SAME_STEP)
-            ):
+            elif self._starting[i] and (restarted[i] or (over[i] and self._mode is AutoresetMode.SAME_STEP)):
                 info.pop("final_info", None)
                 info.pop("final_obs", None)
                 self._announce(i, items[i], info)
         self._over = over
-
-
-def unbatch_info(infos: dict[str, Any], i: int) -> dict[str, Any]:
-    """Return slot ``i``'s own info out of a vector environment's, with Python scalars as the single one gives."""
-    own: dict[str, Any] = {}
-    for key, value in infos.items():
-        mask = infos.get(f"_{key}")
-        if mask is None or not mask[i]:
-            continue
-        if isinstance(value, dict):
-            own[key] = unbatch_info(value, i)
-        else:
-            item = value[i]
-            own[key] = item.item() if isinstance(item, np.generic) else np.copy(item) if isinstance(item, np.ndarray) else item
-    return own

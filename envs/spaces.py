@@ -1,4 +1,4 @@
-"""Spaces that Gymnasium lacks, and the two helpers that batch and unbatch samples of any space."""
+"""Spaces that Gymnasium lacks, and the helpers that batch and unbatch samples of any space, and infos."""
 
 from __future__ import annotations
 
@@ -67,16 +67,12 @@ class UnicodeText(spaces.Text):
         ValueError: ``min_length`` is negative or above ``max_length``.
     """
 
-    def __init__(
-        self, max_length: int, *, min_length: int = 0, seed: int | np.random.Generator | None = None
-    ) -> None:
+    def __init__(self, max_length: int, *, min_length: int = 0, seed: int | np.random.Generator | None = None) -> None:
         for name, value in (("max_length", max_length), ("min_length", min_length)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise TypeError(f"{name} must be an integer, got {value!r}")
         if not 0 <= min_length <= max_length:
-            raise ValueError(
-                f"lengths must satisfy 0 <= min_length <= max_length, got {min_length} and {max_length}"
-            )
+            raise ValueError(f"lengths must satisfy 0 <= min_length <= max_length, got {min_length} and {max_length}")
         self.min_length = int(min_length)
         self.max_length = int(max_length)
         spaces.Space.__init__(self, dtype=str, seed=seed)
@@ -164,14 +160,14 @@ def _decode(points: NDArray[np.int32]) -> str:
 
 
 @space_utils.flatten.register(UnicodeText)
-def _flatten(space: UnicodeText, x: str) -> NDArray[np.int32]:
+def _flatten(space: UnicodeText, x: str) -> NDArray[np.int32]:  # type: ignore[misc]
     flat = np.full(space.max_length, _CODE_POINTS, dtype=np.int32)
     flat[: len(x)] = _encode(x)
     return flat
 
 
 @space_utils.unflatten.register(UnicodeText)
-def _unflatten(space: UnicodeText, x: NDArray[np.int32]) -> str:
+def _unflatten(space: UnicodeText, x: NDArray[np.int32]) -> str:  # type: ignore[misc]
     return _decode(x[x < _CODE_POINTS])
 
 
@@ -181,14 +177,14 @@ def _create_empty_array(space: UnicodeText, n: int = 1, fn: Any = np.zeros) -> t
 
 
 @vector_utils.batch_differing_spaces.register(UnicodeText)
-def _batch_differing_spaces(differing: Sequence[UnicodeText]) -> spaces.Tuple:
+def _batch_differing_spaces(differing: Sequence[UnicodeText]) -> spaces.Tuple:  # type: ignore[misc]
     return spaces.Tuple(deepcopy(list(differing)))
 
 
 # In shared memory a text is its length followed by its code points.
 @vector_utils.create_shared_memory.register(UnicodeText)
 def _create_shared_memory(space: UnicodeText, n: int = 1, ctx: ModuleType = multiprocessing) -> Any:
-    return ctx.Array(np.dtype(np.int32).char, n * (space.max_length + 1))  # type: ignore[attr-defined]
+    return ctx.Array(np.dtype(np.int32).char, n * (space.max_length + 1))
 
 
 @vector_utils.write_to_shared_memory.register(UnicodeText)
@@ -267,3 +263,20 @@ def null_sample(space: spaces.Space[Any]) -> Any:
     twin = deepcopy(space)
     twin.seed(0)
     return twin.sample()
+
+
+def unbatch_info(infos: dict[str, Any], i: int) -> dict[str, Any]:
+    """Return slot ``i``'s own info out of a vector environment's, with Python scalars as the single one gives."""
+    own: dict[str, Any] = {}
+    for key, value in infos.items():
+        mask = infos.get(f"_{key}")
+        if mask is None or not mask[i]:
+            continue
+        if isinstance(value, dict):
+            own[key] = unbatch_info(value, i)
+        else:
+            item = value[i]
+            own[key] = (
+                item.item() if isinstance(item, np.generic) else np.copy(item) if isinstance(item, np.ndarray) else item
+            )
+    return own

@@ -2,7 +2,8 @@ r"""The final answer of a completion: one rule, shared by every task, in trainin
 
 The final answer is the last ``\boxed{...}`` or ``<answer>...</answer>`` after the thinking ends. Fields with
 nothing but "or", "and", commas and the like between them are one answer that holds alternatives, so they equal
-no single value. A completion that was cut, inside its thinking or inside its answer field, has no answer.
+no single value; nor do numbers of a plain reply with nothing but such words between them. A completion that was
+cut, inside its thinking or inside its answer field, has no answer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 
 _THINKING = r"think(?:ing)?|thought|reason(?:ing)?|reflection|scratchpad|analysis"
 _THINK_OPEN = re.compile(rf"<\s*(?:{_THINKING})\s*>|\[THINK\]", re.IGNORECASE)
@@ -22,13 +24,15 @@ _BRACES = re.compile(r"\\[{}\\]|[{}]")
 _COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox)\b|\\[a-zA-Z]+|\\.")
 _WORD = re.compile(r"[^\W\d_]+")
 _CONNECTORS = frozenset(
-    "or and either maybe perhaps possibly alternatively also nor else and/or vs versus o y e ou et oder und "
-    "или и 或 或者 和 及 または か と".split()
-)
-_MINUS = dict.fromkeys(map(ord, "−‐‑‒–﹣－"), "-")  # noqa: RUF001
+    ["or", "and", "either", "maybe", "perhaps", "possibly", "alternatively", "also", "nor", "else", "vs", "versus"]
+) | frozenset(["o", "y", "e", "ou", "et", "oder", "und", "или", "и", "或", "或者", "和", "及", "または", "か", "と"])
+_MINUS = dict.fromkeys(map(ord, "−‐‑‒–﹣－"), "-")
 _INTEGER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.0+)?", re.ASCII)
 _NUMBER = re.compile(r"(?:(?<![\w)\]}])[+-])?\d+(?:,\d{3})*(?!\d)(?:\.\d+)?", re.ASCII)
+_LIST_SIGNS = frozenset({",", ";", "/", "|", "&", "、"})
+_CURRENCY = re.compile(r"([+-]?)\s*\\?\$")
 _LONGEST_NUMBER = 400
+_LONGEST_PLAIN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,8 @@ def final_answer(text: str, opened: bool = False) -> str | None:
         return contents[0]
     joined = contents[0]
     for before, field, content in zip(neighbours, neighbours[1:], contents[1:], strict=False):
-        joined += text_after[before.end : field.start] + content
+        gap = text_after[before.end : field.start].strip() or ";"
+        joined += f" {gap} {content}"  # never glued: "12" and "500" with a comma between are not 12,500
     return joined.strip()
 
 
@@ -118,12 +123,23 @@ def last_number(text: str, opened: bool = False) -> str | None:
     if after is None or _FIELD.search(after):
         return None
     after = after.translate(_MINUS)
-    if (mark := after.rfind("####")) >= 0 and (match := _NUMBER.search(after, mark + 4)):
-        return match.group()
-    last = None
-    for last in _NUMBER.finditer(after):
-        pass
-    return last.group() if last else None
+    if (mark := after.rfind("####")) >= 0:
+        marked = list(islice(_NUMBER.finditer(after, mark + 4), 2))
+        if marked:
+            hedged = len(marked) == 2 and _offers(after[marked[0].end() : marked[1].start()])
+            return None if hedged else marked[0].group()
+    before = last = None
+    for match in _NUMBER.finditer(after):
+        before, last = last, match
+    if last is None or (before is not None and _offers(after[before.end() : last.start()])):
+        return None
+    return last.group()
+
+
+def _offers(gap: str) -> bool:
+    """Tell whether the text between two numbers makes them alternatives or a list (``5 or 6``, ``5, 6``, ``5/6``)."""
+    words = _WORD.findall(gap)
+    return _joins(gap) if words else gap.strip(" $*`") in _LIST_SIGNS
 
 
 def _fields(text: str) -> list[_Field] | None:
@@ -180,19 +196,36 @@ def _joins(gap: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """Return ``text`` in NFKC without surrounding blanks, math delimiters, bold marks and a final full stop."""
-    text = unicodedata.normalize("NFKC", text[:10_000]).translate(_MINUS).strip()
+    """Return ``text`` without surrounding blanks, math delimiters, bold marks and a final full stop.
+
+    Characters of another width or font become the usual ones (NFKC), but superscripts, subscripts, fractions and
+    circled numbers stay what they are: 4² is not 42.
+    """
+    text = text[:_LONGEST_PLAIN]
+    if not text.isascii():
+        text = "".join(map(_usual, text)).translate(_MINUS)
+    text = text.strip()
     for left, right in (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`")):
         if len(text) >= len(left) + len(right) and text.startswith(left) and text.endswith(right):
             text = text[len(left) : -len(right)].strip()
     return text.rstrip(".").rstrip()
 
 
+@lru_cache(maxsize=4096)
+def _usual(sign: str) -> str:
+    if unicodedata.decomposition(sign).startswith(("<super>", "<sub>", "<fraction>", "<circle>", "<square>")):
+        return sign
+    return unicodedata.normalize("NFKC", sign)
+
+
 def integer(text: str) -> int | None:
     """Return the integer that ``text`` is, or None; thousands separators only in groups of three."""
     if text.isascii() and text.isdigit() and len(text) < 16:
         return int(text)
-    text = plain(text).replace("{,}", ",").replace(r"\,", "").replace("$", "")
+    if len(text) > _LONGEST_PLAIN:
+        return None
+    text = plain(text).replace("{,}", ",").replace(r"\,", ",")
+    text = _CURRENCY.sub(r"\1", text, count=1) if _CURRENCY.match(text) else text
     if len(text) > _LONGEST_NUMBER or not _INTEGER.fullmatch(text):
         return None
     return int(Fraction(text.replace(",", "")))
@@ -200,4 +233,6 @@ def integer(text: str) -> int | None:
 
 def same_text(answer: str, gold: str) -> bool:
     """Tell whether two texts are equal but for case, runs of blanks and what :func:`plain` takes away."""
+    if len(answer) > _LONGEST_PLAIN and answer.strip() != gold.strip():
+        return False
     return plain(answer).casefold().split() == plain(gold).casefold().split()

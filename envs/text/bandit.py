@@ -147,9 +147,7 @@ class TextBandit(gym.Env[str, str]):
             terms.append(Term("format", self._grade_format, format_weight))
         return Rubric(*terms, success="correct")
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Start an episode.
 
         Args:
@@ -251,7 +249,7 @@ class TextBandit(gym.Env[str, str]):
             return self._prompt, self._start_info(self._task)
         return "", self._grade(self._task)[1]
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Return the prompt, and what was answered and paid, as text."""
         if self.render_mode != "ansi":
             return None
@@ -301,4 +299,3 @@ class TextBandit(gym.Env[str, str]):
         marks = (after.count(r"\boxed{"), after.lower().count("<answer>"))
         wanted = {"boxed": (1, 0), "tag": (0, 1), "plain": (0, 0)}[self.answer_format]
         return marks == wanted and bool(answer if self.answer_format != "plain" else after.strip())
-

@@ -1,0 +1,300 @@
+"""Generation: prompts of token ids in, sampled ids and their log-probabilities out."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import DynamicCache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How tokens are drawn: from the whole distribution, which is what a policy gradient assumes.
+
+    There is no top-p and no top-k: their samples come from another distribution than the one whose
+    log-probabilities a trainer computes.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
+
+    max_tokens: int = 256
+    """Most tokens a completion has, its EOS included."""
+    temperature: float = 1.0
+    """Divides the logits, for the draw and for the log-probabilities alike; above 0. Unused when greedy."""
+    greedy: bool = False
+    """Take the likeliest token; log-probabilities are those at temperature 1."""
+    seed: int | None = None
+    """Seed of this call alone; None goes on with the engine's own stream."""
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 0:
+            raise ValueError(f"max_tokens must be at least 0, got {self.max_tokens}")
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
+            raise ValueError(f"temperature must be a finite number above 0, got {self.temperature}; greedy=True for 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What was generated after one prompt."""
+
+    ids: list[int]
+    """Sampled ids, [T]; a sampled EOS is the last of them, and none is ever added."""
+    logps: list[float]
+    """Log-probability of each id in float32 at the temperature that it was drawn at, [T]."""
+    stop: str
+    """``"eos"``; ``"length"``: the token limit; ``"context"``: the model's context is full."""
+
+
+def eos_ids(tokenizer: Any, model: Any = None) -> frozenset[int]:
+    """Return every id that ends a turn.
+
+    Those of the tokenizer and of the model's generation config, and ``<|im_end|>`` where it is a token: many
+    ChatML models name only ``<|endoftext|>`` as their EOS.
+
+    Args:
+        tokenizer: A transformers tokenizer.
+        model: A transformers model, or None.
+    """
+    found = [tokenizer.eos_token_id, tokenizer.get_added_vocab().get("<|im_end|>")]
+    named = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    found += named if isinstance(named, list | tuple) else [named]
+    return frozenset(int(i) for i in found if i is not None)
+
+
+class TorchEngine:
+    """Samples from a transformers causal language model with a KV cache.
+
+    Prompts are padded on the left and masked, positions count real tokens only, and lengths decide everything,
+    so a pad token that is also the EOS does no harm. A prompt that several rows share is read once. Rows that
+    are done leave the batch. Randomness is one uniform number a token, drawn from a generator of the engine's
+    own in the caller's order: what a row samples depends neither on how the batch is cut nor on who else leaves
+    it (but for the rounding of the model's own arithmetic), and the global generators are left alone.
+
+    Args:
+        model: A causal language model; it is used as it is at each call, so weights may change in between.
+        eos: Ids that end a completion, as :func:`eos_ids` finds them.
+        device: Where to move the model; None leaves it.
+        dtype: What to convert the weights to; None leaves them. Softmax is in float32 whatever this is, and so
+            is an output layer that is a plain linear one.
+        seed: Seed of the stream of samples.
+        context: Most tokens that prompt and completion may have together; None takes the model's own.
+        batch_size: Most rows at once.
+        batch_tokens: Most cached tokens at once (rows times the longest prompt and completion); what bounds the
+            memory. One row is always run, however long.
+
+    Raises:
+        ValueError: A limit is below 1.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        eos: Collection[int],
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        seed: int = 0,
+        context: int | None = None,
+        batch_size: int = 128,
+        batch_tokens: int = 65_536,
+    ) -> None:
+        if device is not None or dtype is not None:
+            model.to(device=device, dtype=dtype)
+        if context is None:
+            context = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        for name, value in (("batch_size", batch_size), ("batch_tokens", batch_tokens), ("context", context)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        self.model = model
+        self.eos = frozenset(eos)
+        self.context = math.inf if context is None else context
+        self.batch_size = batch_size
+        self.batch_tokens = batch_tokens
+        self._generator = torch.Generator().manual_seed(seed)
+        # What the forward pass takes depends on the model and on the version of transformers: the cache was called
+        # past_key_values up to 5.x. A LoRA wrapper passes everything on, so what counts is the model inside.
+        inside = model.get_base_model() if hasattr(model, "get_base_model") else model
+        takes = inspect.signature(inside.forward).parameters
+        self._cache_name = "cache" if "cache" in takes else "past_key_values"
+        self._takes_positions = "position_ids" in takes
+        self._takes_keep = "logits_to_keep" in takes
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+    @torch.no_grad()  # not inference_mode: buffers that a model grows in its forward pass must stay trainable with
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        sampling: Sampling,
+        limits: Sequence[int | None] | None = None,
+    ) -> list[Completion]:
+        """Complete each of N prompts once; repeat a prompt for more samples of it.
+
+        Args:
+            prompts: N lists of ids, none of them empty.
+            sampling: How to draw.
+            limits: Most tokens of each row, below ``sampling.max_tokens``; None in it: no limit of its own.
+
+        Returns:
+            N completions in the order of the prompts. A prompt that leaves no room in the context stops with
+            ``"context"`` and no ids.
+
+        Raises:
+            ValueError: A prompt is empty, or there are not N limits.
+            FloatingPointError: The model's logits are NaN.
+        """
+        rows = [tuple(prompt) for prompt in prompts]
+        if not all(rows):
+            raise ValueError(f"prompt {rows.index(())} is empty; a model needs at least one token")
+        caps = [sampling.max_tokens] * len(rows)
+        if limits is not None:
+            caps = [cap if own is None else max(0, min(cap, own)) for cap, own in zip(caps, limits, strict=True)]
+        stops = ["length"] * len(rows)
+        for i, row in enumerate(rows):
+            if (room := self.context - len(row)) < max(caps[i], 1):
+                caps[i], stops[i] = max(int(room), 0), "context"
+        generator = self._generator
+        if sampling.seed is not None:
+            generator = torch.Generator().manual_seed(sampling.seed)
+        uniform = torch.empty(len(rows), 0, dtype=torch.float64)
+        if not sampling.greedy:
+            uniform = torch.rand(len(rows), max(caps, default=0), dtype=torch.float64, generator=generator)  # [N, T]
+        done = [Completion([], [], stop) for stop in stops]
+        training = self.model.training
+        self.model.eval()
+        try:
+            with _float32_head(self.model):
+                for chunk in self._chunks(rows, caps):
+                    self._complete(chunk, rows, caps, sampling, uniform, done)
+        finally:
+            self.model.train(training)
+        return done
+
+    def _chunks(self, rows: list[tuple[int, ...]], caps: list[int]) -> Iterator[list[int]]:
+        """Cut the rows that have room into batches of like length, the longest first; equal prompts adjoin."""
+        chunk: list[int] = []
+        longest = cap = 0
+        for i in sorted((i for i, c in enumerate(caps) if c), key=lambda i: (-len(rows[i]), rows[i], i)):
+            wider, higher = max(longest, len(rows[i])), max(cap, caps[i])
+            if chunk and (len(chunk) == self.batch_size or (len(chunk) + 1) * (wider + higher) > self.batch_tokens):
+                yield chunk
+                chunk, wider, higher = [], len(rows[i]), caps[i]
+            chunk.append(i)
+            longest, cap = wider, higher
+        if chunk:
+            yield chunk
+
+    def _complete(
+        self,
+        chunk: list[int],
+        rows: list[tuple[int, ...]],
+        caps: list[int],
+        sampling: Sampling,
+        uniform: torch.Tensor,
+        done: list[Completion],
+    ) -> None:
+        """Generate for the B rows of ``chunk`` into ``done``."""
+        device = self.device
+        distinct = {row: number for number, row in enumerate(dict.fromkeys(rows[i] for i in chunk))}
+        width = max(map(len, distinct))
+        ids = torch.tensor([(0,) * (width - len(row)) + row for row in distinct], device=device)  # [U, L]
+        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in distinct], device=device)
+        cache: Any = DynamicCache(config=self.model.config)
+        logits = self._forward(ids, mask, (mask.cumsum(1) - 1).clamp(min=0), cache)  # [U, V]
+        live = list(chunk)
+        pick = torch.tensor([distinct[rows[i]] for i in live], device=device)
+        if len(live) > len(distinct):
+            cache.reorder_cache(pick)  # the one selection of rows that every kind of cache layer has
+        mask, logits = mask[pick], logits[pick]
+        position = mask.sum(1, keepdim=True)  # [B, 1]
+        uniform = uniform.to(device) if device.type != "mps" else uniform.float().to(device)
+        step = 0
+        while True:
+            where = torch.tensor(live, device=device)
+            tokens, logps = _draw(logits, sampling, None if sampling.greedy else uniform[where, step])
+            keep = []
+            for at, (i, token, logp) in enumerate(zip(live, tokens.tolist(), logps.tolist(), strict=True)):
+                if math.isnan(logp):
+                    raise FloatingPointError(f"the model's logits are NaN after {len(rows[i]) + step} tokens")
+                done[i].ids.append(token)
+                done[i].logps.append(logp)
+                if token in self.eos:
+                    done[i] = Completion(done[i].ids, done[i].logps, "eos")
+                elif len(done[i].ids) < caps[i]:
+                    keep.append(at)
+            if not keep:
+                return
+            if len(keep) < len(live):
+                live = [live[at] for at in keep]
+                pick = torch.tensor(keep, device=device)
+                cache.reorder_cache(pick)
+                mask, position, tokens = mask[pick], position[pick], tokens[pick]
+            mask = F.pad(mask, (0, 1), value=1)
+            logits = self._forward(tokens[:, None], mask, position, cache)
+            position = position + 1
+            step += 1
+
+    def _forward(self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
+        """Return the float32 logits [B, V] after the last of ``ids`` [B, L]; ``cache`` grows by L."""
+        options: dict[str, Any] = {self._cache_name: cache}
+        if self._takes_positions:
+            options["position_ids"] = positions
+        if self._takes_keep:
+            options["logits_to_keep"] = 1
+        out = self.model(input_ids=ids, attention_mask=mask, use_cache=True, **options)
+        return out.logits[:, -1].float()
+
+
+def _draw(logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Choose a token a row by inverting the distribution function at ``uniform`` [B]; greedy without it.
+
+    Returns:
+        Ids [B] and their log-probabilities [B].
+    """
+    if uniform is None:
+        logp = logits.log_softmax(-1)
+        tokens = logp.argmax(-1)
+    else:
+        logp = (logits / sampling.temperature).log_softmax(-1)
+        # In double precision: a float32 sum over 10^5 tokens is off by more than a rare token's probability.
+        total = logp.to(uniform.dtype).exp().cumsum(-1)  # [B, V]
+        end = total[:, -1:]
+        # Below the end, so that no rounding picks a token of probability 0 behind it.
+        point = torch.minimum(uniform[:, None] * end, torch.nextafter(end, torch.zeros_like(end)))
+        tokens = torch.searchsorted(total, point, right=True)[:, 0].clamp(max=logits.shape[-1] - 1)
+    return tokens, logp.gather(-1, tokens[:, None])[:, 0]
+
+
+@contextmanager
+def _float32_head(model: Any) -> Iterator[None]:
+    """Compute the output layer of a 16-bit model in float32: bfloat16 logits near 20 are 0.1 apart.
+
+    Only a plain linear layer is replaced, for the time of the context; one that LoRA or quantisation changed
+    stays.
+    """
+    head: Any = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    if type(head) is not nn.Linear or head.weight.dtype not in (torch.bfloat16, torch.float16):
+        yield
+        return
+    weight = head.weight.float()
+    bias = None if head.bias is None else head.bias.float()
+    own = vars(head).get("forward")  # another hook's, on the instance
+    vars(head)["forward"] = lambda hidden: F.linear(hidden.float(), weight, bias)
+    try:
+        yield
+    finally:
+        del vars(head)["forward"]
+        if own is not None:
+            vars(head)["forward"] = own

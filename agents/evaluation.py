@@ -1,0 +1,375 @@
+"""How well a policy does in an environment: played, counted, and given an interval."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from tetrathlon.agents.naming import make_policy, policy_name
+from tetrathlon.agents.policy import Policy
+from tetrathlon.agents.rollout import Rollout, Start
+from tetrathlon.agents.statistics import bootstrap_mean, majority_at_k, pass_at_k, wilson
+from tetrathlon.envs.codec import encode
+from tetrathlon.envs.episode import Episode, scorable
+from tetrathlon.envs.registry import domain_of, known_id, make
+from tetrathlon.envs.slots import Slots
+from tetrathlon.envs.text.answers import integer, plain
+
+_MOST_SLOTS = 16
+_MOST_MESSAGES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What an evaluation found. A number is None where there was nothing to take it from."""
+
+    env: str
+    """Full id of the environment."""
+    kwargs: dict[str, Any]
+    """Its constructor arguments, without ``split``."""
+    domain: str
+    """``text``, ``tools``, ``vision``, ``robots`` or ``other``."""
+    split: str | None
+    """Which instances were asked; None for an environment without splits."""
+    policy: str
+    """Name of the policy."""
+    seed: int
+    """Seed of the instances."""
+    greedy: bool
+    """Whether the most likely actions were asked for."""
+    episodes: int
+    """Instances: starts with a seed of their own. Each is played ``samples`` times."""
+    samples: int
+    """Episodes an instance."""
+    distinct: int
+    """Different ``task_id`` among what was played; 0 where the environment gives none."""
+    success: dict[str, Any]
+    """``{mean, low, high, n, interval}`` over the n scorable episodes. ``interval`` is ``wilson``; with more
+    than one sample ``cluster bootstrap`` over instances, or where all are alike (the bootstrap sees no spread)
+    ``wilson over instances``."""
+    reward: dict[str, float | None]
+    """``{mean, low, high}`` of the undiscounted sum over scorable episodes, by cluster bootstrap."""
+    reward_terms: dict[str, float | None]
+    """Mean over scorable episodes of what each term paid in sum."""
+    scores: dict[str, float | None]
+    """Mean over scorable episodes of each raw score at the last step that gave it."""
+    pass_at: dict[int, float | None]
+    """k -> the unbiased chance that one of k samples succeeds, over instances with k scorable samples or more."""
+    majority_at: dict[int, float | None] | None
+    """k -> the share of votes among k samples that come out right; None where the environment has no final
+    answers."""
+    steps: float | None
+    """Mean environment steps an episode."""
+    tokens: dict[str, Any] | None
+    """``{mean, total}`` of sampled tokens an episode; None for a policy that notes none."""
+    lengths: dict[str, Any]
+    """Mean length of a success and of a failure: ``{unit, success, failure}``; the unit is ``tokens``,
+    ``characters`` of the actions or ``steps``."""
+    stop_reasons: dict[str, int]
+    """How often each was given; ``terminated`` or ``truncated`` where the environment gave none."""
+    grader_errors: int
+    """Episodes whose grader failed: they count neither as success nor as failure, nor in any mean of rewards."""
+    grader_messages: list[str]
+    """The first of their messages."""
+    crashes: dict[str, Any]
+    """``{count, messages}`` of episodes that were lost because the environment raised; the first messages."""
+    seconds: float
+    """Wall-clock time."""
+    cpu_seconds: float
+    """Processor time of this process."""
+    episodes_played: tuple[Episode, ...] = field(default=(), repr=False, compare=False)
+    """The episodes, in the order of their starts; not part of the JSON."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the episodes, as JSON without NaN or infinity."""
+        data = {column.name: getattr(self, column.name) for column in fields(self) if column.name != "episodes_played"}
+        return _strict({**data, "kwargs": encode(self.kwargs)})
+
+
+def evaluate(
+    policy: str | Policy | Callable[..., Any],
+    env_id: str,
+    *,
+    kwargs: dict[str, Any] | None = None,
+    episodes: int = 100,
+    split: str = "test",
+    samples: int = 1,
+    seed: int = 0,
+    greedy: bool | None = None,
+    slots: int | None = None,
+    on_episode: Callable[[Episode], None] | None = None,
+) -> Result:
+    """Play a policy and count.
+
+    Every policy meets the same instances: their seeds depend on ``seed`` alone, and those of a shorter
+    evaluation are the first of a longer one.
+
+    Args:
+        policy: A policy, or what :func:`~tetrathlon.agents.naming.make_policy` takes.
+        env_id: Id of the environment.
+        kwargs: Its constructor arguments; a ``split`` among them wins over ``split``.
+        episodes: How many instances.
+        split: Passed to environments that take it.
+        samples: Episodes an instance, each from the same start.
+        seed: Seed of the instances, and of a policy that is given by name.
+        greedy: Ask for the most likely actions. None: yes with one sample, no with more.
+        slots: How many episodes are under way at once; None: up to 16. A policy that samples may answer
+            differently with another number.
+        on_episode: Called with each finished episode.
+
+    Raises:
+        ValueError: A number is below 1, or ``greedy`` is asked of more than one sample.
+        gymnasium.error.UnregisteredEnv: There is no such environment.
+        tetrathlon.agents.naming.PolicyError: There is no such policy.
+    """
+    for name, value in (("episodes", episodes), ("samples", samples), ("slots", slots)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value!r}")
+    if greedy and samples > 1:
+        raise ValueError(f"greedy asks for the one most likely answer; samples must be 1, got {samples}")
+    greedy = samples == 1 if greedy is None else greedy
+    env_id = known_id(env_id)
+    kwargs = {**split_argument(env_id, split), **(kwargs or {})}
+    wall, cpu = time.perf_counter(), time.process_time()
+    probe = make(env_id, **kwargs)
+    try:
+        actor = make_policy(policy, probe, seed=seed)
+        answer_in = getattr(probe.unwrapped, "answer_in", None)
+        pool = Slots(lambda: make(env_id, **kwargs), min(slots or _MOST_SLOTS, episodes * samples))
+        try:
+            starts = (
+                Start(seed=instance, group=group)
+                for group, instance in enumerate(instance_seeds(seed, episodes))
+                for _ in range(samples)
+            )
+            rollout = Rollout(actor, pool, starts, greedy=greedy, env=env_id, kwargs=kwargs, on_episode=on_episode)
+            played = rollout.episodes()
+        finally:
+            pool.close()
+    finally:
+        probe.close()
+    ks = sorted({2**i for i in range(samples.bit_length())} | {samples})
+    fair = scorable(played)
+    messages = [episode.grader_error for episode in played if episode.grader_error is not None]
+    return Result(
+        env=env_id,
+        kwargs={name: value for name, value in kwargs.items() if name != "split"},
+        domain=domain_of(env_id),
+        split=kwargs.get("split"),
+        policy=policy_name(policy),
+        seed=seed,
+        greedy=greedy,
+        episodes=episodes,
+        samples=samples,
+        distinct=len({episode.info["task_id"] for episode in played if "task_id" in episode.info}),
+        success=_success(fair, samples),
+        reward=_mean_of([[episode.total_reward for episode in group] for group in _groups(fair)]),
+        reward_terms=_term_means(fair),
+        scores=_score_means(fair),
+        pass_at={k: _pass_at(fair, k) for k in ks},
+        majority_at={k: _majority_at(fair, k, answer_in) for k in ks} if callable(answer_in) else None,
+        steps=_mean(len(episode) for episode in played),
+        tokens=_tokens(played),
+        lengths=_lengths(fair),
+        stop_reasons=dict(Counter(_stop_reason(episode) for episode in played).most_common()),
+        grader_errors=len(messages),
+        grader_messages=messages[:_MOST_MESSAGES],
+        crashes={"count": len(rollout.crashes), "messages": rollout.crashes[:_MOST_MESSAGES]},
+        seconds=time.perf_counter() - wall,
+        cpu_seconds=time.process_time() - cpu,
+        episodes_played=tuple(played),
+    )
+
+
+def instance_seeds(seed: int, n: int) -> list[int]:
+    """Return ``n`` different seeds of 32 bits that depend on ``seed`` alone; fewer are the first of more."""
+    drawn = np.random.SeedSequence(seed).generate_state(n + 64, np.uint32).tolist()
+    while len(found := list(dict.fromkeys(drawn))) < n:  # 32 bits repeat now and then
+        drawn = np.random.SeedSequence(seed).generate_state(2 * len(drawn), np.uint32).tolist()
+    return found[:n]
+
+
+def split_argument(env_id: str, split: str) -> dict[str, str]:
+    """Return ``{"split": split}`` for an environment whose constructor takes it, else an empty dict."""
+    names = constructor_arguments(env_id)
+    return {"split": split} if "split" in names else {}
+
+
+def constructor_arguments(env_id: str) -> frozenset[str]:
+    """Return the names of the arguments that an environment's constructor is known to take.
+
+    Those of base classes count where the class passes ``**kwargs`` on.
+
+    Args:
+        env_id: A full id.
+    """
+    creator = creator_of(env_id)
+    names = set(gym.spec(env_id.rpartition(":")[2]).kwargs)
+    calls: list[Any] = [creator]
+    if inspect.isclass(creator):
+        calls = [vars(c)["__init__"] for c in creator.__mro__ if "__init__" in vars(c) and c is not object]
+    for call in calls:
+        parameters = inspect.signature(call).parameters.values()
+        names |= {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return frozenset(names - {"self"})
+
+
+def creator_of(env_id: str) -> Callable[..., Any]:
+    """Return what makes an environment: its class, or a function.
+
+    Args:
+        env_id: A full id; of ``module:id`` the module is imported first.
+    """
+    module, _, name = env_id.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    entry_point = gym.spec(name).entry_point
+    if isinstance(entry_point, str):
+        return gym.envs.registration.load_env_creator(entry_point)
+    if entry_point is None:
+        raise ValueError(f"{name} has no entry point: it exists only as a vector environment")
+    return entry_point
+
+
+def _groups(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    groups: dict[int | None, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        groups[episode.group].append(episode)
+    return list(groups.values())
+
+
+def _says_success(fair: Sequence[Episode]) -> bool:
+    # An environment that never says is_success has no success rate; that is not a rate of 0.
+    return any("is_success" in episode.last_info for episode in fair)
+
+
+def _success(fair: Sequence[Episode], samples: int) -> dict[str, Any]:
+    if not _says_success(fair):
+        return {"mean": None, "low": None, "high": None, "n": 0, "interval": None}
+    n, successes = len(fair), sum(episode.is_success for episode in fair)
+    if samples == 1:
+        (low, high), interval = wilson(successes, n), "wilson"
+    elif successes in (0, n):
+        instances = len(_groups(fair))
+        (low, high), interval = wilson(instances if successes else 0, instances), "wilson over instances"
+    else:
+        groups = [[float(episode.is_success) for episode in group] for group in _groups(fair)]
+        _, low, high = bootstrap_mean(groups)
+        interval = "cluster bootstrap"
+    return {"mean": successes / n, "low": low, "high": high, "n": n, "interval": interval}
+
+
+def _mean_of(values_by_instance: list[list[float]]) -> dict[str, float | None]:
+    values = [value for group in values_by_instance for value in group]
+    if not values or not all(map(math.isfinite, values)):
+        return {"mean": None, "low": None, "high": None}
+    return bootstrap_mean(values_by_instance)._asdict()
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    listed = list(values)
+    return float(sum(listed) / len(listed)) if listed else None
+
+
+def _term_means(fair: Sequence[Episode]) -> dict[str, float | None]:
+    sums: dict[str, float] = defaultdict(float)
+    for episode in fair:
+        for step in episode.steps:
+            for name, paid in _numbers(step.info, "reward_terms"):
+                sums[name] += paid
+    return {name: paid / len(fair) for name, paid in sums.items()}
+
+
+def _score_means(fair: Sequence[Episode]) -> dict[str, float | None]:
+    values: dict[str, list[float]] = defaultdict(list)
+    for episode in fair:
+        last: dict[str, float] = {}
+        for step in episode.steps:
+            last.update(_numbers(step.info, "scores"))
+        for name, score in last.items():
+            values[name].append(score)
+    return {name: _mean(scores) for name, scores in values.items()}
+
+
+def _numbers(info: dict[str, Any], key: str) -> list[tuple[str, float]]:
+    # Environments of others may use these names for something else.
+    part = info.get(key)
+    pairs = part.items() if isinstance(part, dict) else ()
+    return [(name, float(value)) for name, value in pairs if isinstance(value, int | float | np.number)]
+
+
+def _pass_at(fair: Sequence[Episode], k: int) -> float | None:
+    if not _says_success(fair):
+        return None
+    counts = [(len(group), sum(episode.is_success for episode in group)) for group in _groups(fair)]
+    return _mean(pass_at_k(n, right, k) for n, right in counts if n >= k)
+
+
+def _majority_at(fair: Sequence[Episode], k: int, answer_in: Callable[[str], str | None]) -> float | None:
+    votes = [
+        ([_vote(answer_in(e.steps[-1].action)) for e in group], [e.is_success for e in group])
+        for group in _groups(fair)
+        if len(group) >= k
+    ]
+    return _mean(majority_at_k(answers, right, k) for answers, right in votes)
+
+
+def _vote(answer: str | None) -> Hashable | None:
+    """Return what two answers have in common if they are to count as the same vote."""
+    if answer is None:
+        return None
+    number = integer(answer)
+    return " ".join(plain(answer).casefold().split()) if number is None else number
+
+
+def _sampled(episode: Episode) -> int | None:
+    ids = [step.record["ids"] for step in episode.steps if step.record is not None and "ids" in step.record]
+    return sum(len(row) for row in ids) if ids else None
+
+
+def _tokens(played: Sequence[Episode]) -> dict[str, Any] | None:
+    counts = [count for count in map(_sampled, played) if count is not None]
+    return {"mean": sum(counts) / len(counts), "total": sum(counts)} if counts else None
+
+
+def _lengths(fair: Sequence[Episode]) -> dict[str, Any]:
+    measure: Callable[[Episode], int] = len
+    unit = "steps"
+    if fair and all(_sampled(episode) is not None for episode in fair):
+        unit, measure = "tokens", lambda episode: _sampled(episode) or 0
+    elif fair and all(isinstance(step.action, str) for episode in fair for step in episode.steps):
+        unit, measure = "characters", lambda episode: sum(len(step.action) for step in episode.steps)
+    told = fair if _says_success(fair) else []
+    return {
+        "unit": unit,
+        "success": _mean(measure(episode) for episode in told if episode.is_success),
+        "failure": _mean(measure(episode) for episode in told if not episode.is_success),
+    }
+
+
+def _stop_reason(episode: Episode) -> str:
+    ending = "terminated" if episode.steps and episode.steps[-1].terminated else "truncated"
+    return str(episode.stop_reason or ending)
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _strict(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

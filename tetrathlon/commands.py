@@ -1,0 +1,344 @@
+"""The subcommands: each a dataclass whose fields are its options, and what it does."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import gymnasium as gym
+import tyro
+
+from tetrathlon.envs.registry import domain_of, listings, make
+from tetrathlon.usage import UsageError, at_least, check_video, environment, made, nearest, new_folder, policy_of
+
+Id = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID")]
+Run = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+Text = Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")]
+Folder = Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")]
+Number = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")]
+Seed = Annotated[int, tyro.conf.arg(metavar="S")]
+Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")]
+Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...", help_behavior_hint="")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Envs:
+    """List the environments."""
+
+    domain: Text = None
+    """Only those of one domain: text, tools, vision or robots."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """List them."""
+        domains = sorted({listing.domain for listing in listings()} | {"other"})
+        if self.domain is not None and self.domain not in domains:
+            raise UsageError(
+                f"there is no domain {self.domain!r}{nearest(self.domain, domains)} (there are {', '.join(domains)})"
+            )
+        rows = [
+            {"id": name, "domain": domain_of(name), "description": _summary(name)}
+            for name in [*(listing.id for listing in listings()), *_foreign_ids()]
+            if self.domain in (None, domain_of(name))
+        ]
+        if self.json:
+            print(json.dumps(rows, indent=1))
+            return 0
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in ("id", "domain"):
+            table.add_column(name, no_wrap=True, min_width=max((len(row[name]) for row in rows), default=0))
+        table.add_column("task")
+        for row in rows:
+            table.add_row(row["id"], row["domain"], row["description"])
+        Console().print(table)
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Play:
+    """Be the agent of one episode, or watch a policy."""
+
+    id: Id
+    """Environment; tetrathlon envs lists them."""
+    policy: Text = None
+    """Who acts: random, expert, smollm2, hf:PATH_OR_ID or module:object; without it, you."""
+    seed: Number = None
+    """Seed of the instance; without it a new one each time."""
+    split: str = "train"
+    """Which instances, where the environment has splits."""
+    env: Settings = ()
+    """Arguments of the environment."""
+    temperature: float = 1.0
+    """Sampling temperature of a language model."""
+    greedy: bool = False
+    """Take the most likely actions."""
+    video: Annotated[Path | None, tyro.conf.arg(metavar="FILE.gif", help_behavior_hint="")] = None
+    """Write what is rendered to a GIF file."""
+
+    def run(self) -> int:
+        """Play."""
+        from rich.console import Console
+
+        from tetrathlon.agents.rollout import Start
+        from tetrathlon.play import Quit, play, write_gif
+
+        env_id, kwargs = environment(self.id, self.split, self.env)
+        if self.video is not None:
+            check_video(env_id, self.video)
+            kwargs["render_mode"] = "rgb_array"
+        seed = self.seed if self.seed is not None else int.from_bytes(os.urandom(4), "little")
+        at_least("seed", seed, 0)
+        probe = made(env_id, kwargs)
+        fps = float(probe.metadata.get("render_fps") or 20)
+        policy = policy_of(self.policy, probe, seed, self.temperature) if self.policy is not None else None
+        probe.close()
+        console = Console(highlight=False)
+        frames: list[Any] | None = [] if self.video is not None else None
+        console.print(f"{env_id} · seed {seed}", style="dim", markup=False)
+        try:
+            outcome = play(
+                lambda: make(env_id, **kwargs),
+                policy,
+                console=console,
+                start=Start(seed=seed),
+                greedy=self.greedy,
+                frames=frames,
+            )
+        except Quit:
+            console.print("no answer given: the episode ends here", style="dim")
+            return 0
+        if isinstance(outcome, str):
+            return _failed(f"the environment crashed: {outcome}")
+        if self.video is not None and frames:
+            write_gif(self.video, frames, fps)
+            console.print(f"{len(frames)} frames in {self.video}", markup=False, soft_wrap=True)
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eval:
+    """Measure a policy in an environment."""
+
+    id: Id
+    """Environment; tetrathlon envs lists them."""
+    policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
+    """random, expert, smollm2, hf:PATH_OR_ID or module:object."""
+    episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 100
+    """Instances, each with a seed of its own."""
+    split: str = "test"
+    """Which instances, where the environment has splits."""
+    samples: Annotated[int, tyro.conf.arg(metavar="K")] = 1
+    """Episodes an instance; gives pass@k and majority@k."""
+    seed: Seed = 0
+    """Seed of the instances and of the policy."""
+    temperature: Annotated[float | None, tyro.conf.arg(metavar="T", help_behavior_hint="")] = None
+    """Sample a language model at this temperature; default: greedy with one sample, 1.0 with more."""
+    greedy: bool = False
+    """Take the most likely actions."""
+    slots: Number = None
+    """Episodes under way at once; default: up to 16."""
+    env: Settings = ()
+    """Arguments of the environment."""
+    out: Folder = None
+    """Save result.json and episodes.jsonl there."""
+    json: bool = False
+    """Print nothing but JSON."""
+
+    def run(self) -> int:
+        """Evaluate."""
+        from rich.console import Console
+
+        from tetrathlon.agents.evaluation import evaluate
+        from tetrathlon.envs.episode import save_episodes, write_aside
+        from tetrathlon.terminal import result_table
+
+        for name in ("episodes", "samples", "slots"):
+            at_least(name, getattr(self, name), 1)
+        at_least("seed", self.seed, 0)
+        if self.greedy and (self.samples > 1 or self.temperature is not None):
+            raise UsageError("--greedy takes the one most likely answer: leave out --samples and --temperature")
+        env_id, kwargs = environment(self.id, self.split, self.env)
+        out = new_folder(self.out)
+        probe = made(env_id, kwargs)
+        policy = policy_of(self.policy, probe, self.seed, 1.0 if self.temperature is None else self.temperature)
+        probe.close()
+        with _progress(self.episodes * self.samples) as advance:
+            result = evaluate(
+                policy,
+                env_id,
+                kwargs=kwargs,
+                episodes=self.episodes,
+                split=self.split,
+                samples=self.samples,
+                seed=self.seed,
+                greedy=True if self.greedy else None if self.temperature is None else False,
+                slots=self.slots,
+                on_episode=lambda _: advance(),
+            )
+        result = replace(result, policy=self.policy)
+        text = json.dumps(result.to_json(), indent=1, allow_nan=False)
+        if self.json:
+            print(text)
+        else:
+            Console(highlight=False).print(result_table(result.to_json()))
+        if out is not None:
+            save_episodes(out, result.episodes_played)
+            write_aside(out / "result.json", f"{text}\n".encode("ascii"))
+            if not self.json:
+                Console(highlight=False).print(f"saved in {out}", markup=False, soft_wrap=True)
+        if not result.episodes_played:
+            return _failed(f"every episode crashed: {result.crashes['messages'][0]}")
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Run the benchmark suite and write its report."""
+
+    suite: str = "quick"
+    """Which suite."""
+    domains: Names = ()
+    """Only these domains; default: all."""
+    policies: Names = ()
+    """Who is measured; default: the suite's own."""
+    out: Folder = None
+    """Folder of the run; default: runs/bench-SUITE."""
+    episodes: Number = None
+    """Episodes an entry and seed, in place of the suite's."""
+    seed: Seed = 0
+    """Added to the suite's seeds."""
+    resume: bool = False
+    """Go on with the run in the folder."""
+
+    def run(self) -> int:
+        """Run it."""
+        from tetrathlon.benchmarks.bench import run
+
+        at_least("episodes", self.episodes, 1)
+        at_least("seed", self.seed, 0)
+        try:
+            run(
+                suite=self.suite,
+                domains=list(self.domains) or None,
+                policies=list(self.policies) or None,
+                out=self.out,
+                episodes=self.episodes,
+                seed=self.seed,
+                resume=self.resume,
+            )
+        except (ValueError, FileExistsError) as error:  # what run() says of wrong arguments
+            raise UsageError(str(error)) from error
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Look at a run: its numbers and its episodes, and a page of them."""
+
+    run_folder: Run
+    """Folder of an evaluation, a recording or a run of the suite."""
+    episode: Annotated[tuple[int, ...], tyro.conf.arg(metavar="N ...", help_behavior_hint="")] = ()
+    """Show these episodes turn by turn, counted from 0."""
+    open: bool = False
+    """Open the page in a browser."""
+
+    def run(self) -> int:
+        """Show it."""
+        from rich.console import Console
+
+        from tetrathlon.benchmarks.report import write_view
+        from tetrathlon.benchmarks.table import show
+        from tetrathlon.envs.episode import load_episodes
+        from tetrathlon.terminal import episodes_table, result_table, show_episode
+
+        folder, console = self.run_folder, Console(highlight=False)
+        suite, result, episodes = (folder / n for n in ("results.json", "result.json", "episodes.jsonl"))
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {str(folder)!r}")
+        if not suite.exists() and not episodes.exists():
+            raise UsageError(f"{str(folder)!r} holds neither episodes.jsonl nor results.json: it is no run")
+        try:
+            played = load_episodes(folder) if episodes.exists() else []
+            found = {path: json.loads(path.read_text("utf-8")) for path in (suite, result) if path.exists()}
+        except ValueError as error:  # a file that is none of ours, or was cut
+            raise UsageError(str(error)) from error
+        if wrong := [number for number in self.episode if not 0 <= number < len(played)]:
+            where = "" if episodes.exists() else f"; those of a suite are in {folder / 'cells'}/*"
+            raise UsageError(f"there is no episode {wrong[0]}: {str(folder)!r} holds {len(played)}{where}")
+        page = folder / "report.html"
+        if suite in found:
+            show(found[suite], folder, console)
+        if result in found:
+            console.print(result_table(found[result]))
+        if episodes.exists():
+            if not self.episode:
+                console.print(episodes_table(played))
+            for number in self.episode:
+                show_episode(console, played[number], number)
+            page = write_view(folder)
+            console.print(f"page: {page}", markup=False, soft_wrap=True)
+        if self.open:
+            import webbrowser
+
+            webbrowser.open(page.resolve().as_uri())
+        return 0
+
+
+def _foreign_ids() -> list[str]:
+    """Return what other packages registered, plug-ins above all."""
+    own = {listing.id for listing in listings()}
+    homes = {name: getattr(spec.entry_point, "__module__", spec.entry_point) for name, spec in gym.registry.items()}
+    return sorted(name for name, home in homes.items() if name not in own and not str(home).startswith("gymnasium"))
+
+
+def _summary(env_id: str) -> str:
+    """Return the first line of an environment's manual page."""
+    from tetrathlon.agents.evaluation import creator_of
+
+    try:
+        creator = creator_of(env_id)
+    except (ImportError, ValueError) as error:
+        return f"(not available: {error})"
+    return (inspect.getdoc(creator) or "").partition("\n")[0].replace("``", "")
+
+
+def _failed(message: str) -> int:
+    print(f"tetrathlon: {' '.join(message.split())}", file=sys.stderr)
+    return 1
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar on standard error; yields what moves it on by one."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("episodes"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,218 @@
+"""One episode in the terminal: a person is the agent, or watches one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from PIL import Image
+from rich.console import Console
+
+from tetrathlon.agents.policy import Acted, Policy
+from tetrathlon.agents.rollout import Rollout, Start
+from tetrathlon.envs.episode import Episode, Step
+from tetrathlon.envs.slots import Slots
+from tetrathlon.envs.spaces import stack
+from tetrathlon.terminal import heading, say, show_end, show_payment, show_value, step_action
+
+
+class Quit(Exception):
+    """The person at the terminal has gone."""
+
+
+class Person:
+    """A policy that asks whoever sits at the terminal.
+
+    Args:
+        action_space: The space of a single action. A text ends with an empty line or with ctrl-D; any other
+            action is one line of JSON.
+        console: Where to ask.
+    """
+
+    def __init__(self, action_space: spaces.Space[Any], console: Console) -> None:
+        self.action_space = action_space
+        self.console = console
+
+    def act(
+        self,
+        observations: Any,
+        memory: Sequence[Any] | None = None,
+        *,
+        infos: Sequence[dict[str, Any]] | None = None,
+        greedy: bool = False,
+        forced: Sequence[Any] | None = None,
+    ) -> Acted:
+        """See :meth:`tetrathlon.agents.policy.Policy.act`; there is one person and one slot.
+
+        Raises:
+            Quit: The input ended before there was an action.
+        """
+        action = self._text() if isinstance(self.action_space, spaces.Text) else self._other()
+        return Acted(stack(self.action_space, [action]), [()], [None])
+
+    def _text(self) -> str:
+        say(self.console, "your answer (an empty line or ctrl-D sends it):", "dim")
+        lines: list[str] = []
+        while True:
+            try:
+                entered = input()
+            except EOFError:
+                if not lines:
+                    raise Quit from None
+                break
+            if entered:
+                lines.append(entered)
+            elif lines:
+                break
+        return "\n".join(lines)
+
+    def _other(self) -> Any:
+        say(self.console, f"your action, as JSON in {self.action_space}:", "dim")
+        while True:
+            try:
+                entered = input()
+            except EOFError:
+                raise Quit from None
+            try:
+                return as_action(self.action_space, entered)
+            except ValueError as error:
+                say(self.console, f"{error}; once more:", "yellow")
+
+
+def as_action(space: spaces.Space[Any], entered: str) -> Any:
+    """Return the action that a line of JSON stands for.
+
+    Raises:
+        ValueError: It is no JSON, or not in the space.
+    """
+    try:
+        value = json.loads(entered)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error}") from error
+    action = value
+    if isinstance(space, spaces.Discrete) and isinstance(value, int) and not isinstance(value, bool):
+        action = space.dtype.type(value)
+    elif isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
+        try:
+            action = np.asarray(value, dtype=space.dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"not numbers of {space}: {error}") from error
+    if not space.contains(action):
+        raise ValueError(f"{entered.strip()!r:.80} is not in {space}")
+    return action
+
+
+class Watched(gym.Wrapper[Any, Any, Any, Any]):
+    """Shows each observation, action and payment as it happens, and keeps the frames.
+
+    Args:
+        env: The environment.
+        console: Where to show.
+        actions: Show the actions too.
+        whole: Show all of a text, however long.
+        frames: Where to add what ``render`` returns; None: nothing is rendered.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        console: Console,
+        *,
+        actions: bool,
+        whole: bool,
+        frames: list[np.ndarray] | None = None,
+    ) -> None:
+        super().__init__(env)
+        self._console, self._actions, self._whole, self._frames = console, actions, whole, frames
+        self._steps = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode and show its first observation."""
+        observation, info = super().reset(seed=seed, options=options)
+        self._steps = 0
+        if system := info.get("system"):
+            say(self._console, f"system: {system}", "dim")
+        show_value(self._console, observation, whole=self._whole)
+        self._film()
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step, and show what happened."""
+        observation, reward, terminated, truncated, info = super().step(action)
+        self._steps += 1
+        step = Step(None, action, float(reward), bool(terminated), bool(truncated), info)
+        if self._actions:
+            say(self._console, "> " + step_action(step), "bold")
+        show_payment(self._console, step)
+        if not (terminated or truncated):
+            heading(self._console, f"step {self._steps}")
+            show_value(self._console, observation, whole=self._whole)
+        self._film()
+        return observation, reward, terminated, truncated, info
+
+    def _film(self) -> None:
+        if self._frames is not None:
+            self._frames.append(np.asarray(self.env.render()))
+
+
+def play(
+    make: Callable[[], gym.Env[Any, Any]],
+    policy: Policy | None,
+    *,
+    console: Console,
+    start: Start,
+    greedy: bool = False,
+    frames: list[np.ndarray] | None = None,
+) -> Episode | str:
+    """Play one episode and show it.
+
+    Args:
+        make: Makes the environment.
+        policy: What acts; None: a person at the terminal.
+        console: Where to show.
+        start: Where the episode begins.
+        greedy: Ask the policy for its most likely actions.
+        frames: Where to add the frames; None: nothing is rendered.
+
+    Returns:
+        The episode, or the message of an environment that crashed.
+
+    Raises:
+        Quit: The person has gone.
+    """
+    human = policy is None
+    slots = Slots(lambda: Watched(make(), console, actions=not human, whole=human, frames=frames), 1)
+    try:
+        actor = Person(slots.action_space, console) if policy is None else policy
+        rollout = Rollout(actor, slots, [start], greedy=greedy)
+        episodes = rollout.episodes()
+    finally:
+        slots.close()
+    if not episodes:
+        return rollout.crashes[0]
+    show_end(console, episodes[0])
+    return episodes[0]
+
+
+def write_gif(path: Path, frames: Sequence[np.ndarray], fps: float) -> None:
+    """Write frames of shape (H, W, 3), uint8, as an endless GIF.
+
+    Args:
+        path: The file.
+        frames: At least one frame.
+        fps: Frames a second; GIF viewers show at most 50.
+    """
+    pictures = [Image.fromarray(frame) for frame in frames]
+    pictures[0].save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=max(20, round(1000 / fps)),
+        loop=0,
+    )
