@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
 import time
 from collections import Counter, defaultdict
@@ -11,7 +9,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from tetrathlon.agents.naming import make_policy, policy_name
@@ -20,7 +17,7 @@ from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.agents.statistics import bootstrap_mean, majority_at_k, pass_at_k, wilson
 from tetrathlon.envs.codec import encode
 from tetrathlon.envs.episode import Episode, scorable
-from tetrathlon.envs.registry import domain_of, known_id, make
+from tetrathlon.envs.registry import domain_of, known_id, make, split_argument
 from tetrathlon.envs.slots import Slots
 from tetrathlon.envs.text.answers import integer, plain
 
@@ -196,50 +193,6 @@ def instance_seeds(seed: int, n: int) -> list[int]:
     while len(found := list(dict.fromkeys(drawn))) < n:  # 32 bits repeat now and then
         drawn = np.random.SeedSequence(seed).generate_state(2 * len(drawn), np.uint32).tolist()
     return found[:n]
-
-
-def split_argument(env_id: str, split: str) -> dict[str, str]:
-    """Return ``{"split": split}`` for an environment whose constructor takes it, else an empty dict."""
-    names = constructor_arguments(env_id)
-    return {"split": split} if "split" in names else {}
-
-
-def constructor_arguments(env_id: str) -> frozenset[str]:
-    """Return the names of the arguments that an environment's constructor is known to take.
-
-    Those of base classes count where the class passes ``**kwargs`` on.
-
-    Args:
-        env_id: A full id.
-    """
-    creator = creator_of(env_id)
-    names = set(gym.spec(env_id.rpartition(":")[2]).kwargs)
-    calls: list[Any] = [creator]
-    if inspect.isclass(creator):
-        calls = [vars(c)["__init__"] for c in creator.__mro__ if "__init__" in vars(c) and c is not object]
-    for call in calls:
-        parameters = inspect.signature(call).parameters.values()
-        names |= {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            break
-    return frozenset(names - {"self"})
-
-
-def creator_of(env_id: str) -> Callable[..., Any]:
-    """Return what makes an environment: its class, or a function.
-
-    Args:
-        env_id: A full id; of ``module:id`` the module is imported first.
-    """
-    module, _, name = env_id.rpartition(":")
-    if module:
-        importlib.import_module(module)
-    entry_point = gym.spec(name).entry_point
-    if isinstance(entry_point, str):
-        return gym.envs.registration.load_env_creator(entry_point)
-    if entry_point is None:
-        raise ValueError(f"{name} has no entry point: it exists only as a vector environment")
-    return entry_point
 
 
 def _groups(episodes: Sequence[Episode]) -> list[list[Episode]]:

@@ -233,6 +233,8 @@ class Rollout:
         step.terminated, step.truncated = answer.terminated, answer.truncated
         if slot.stop in POLICY_STOPS:
             # The policy keeps a token limit that the agent was told of: its cut is an end of the task.
+            if not (step.terminated or step.truncated):
+                self.slots.drop([answer.id])
             step.terminated, step.truncated = True, False
             step.info = {"is_success": False, **step.info, "stop_reason": slot.stop}
 

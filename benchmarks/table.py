@@ -47,7 +47,7 @@ def _table(results: Mapping[str, Any], policies: list[str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("environment", no_wrap=True, overflow="ellipsis", max_width=20)
     for policy in policies:
-        table.add_column(line(policy, 16), justify="right", no_wrap=True)
+        table.add_column(Text(line(policy, 16)), justify="right", no_wrap=True)
     rows = {(r["name"], r["policy"]): r for r in results["entries"]}
     for name in dict.fromkeys(name for name, _ in rows):
         cells = [_cell(rows[name, policy]["success"]) if (name, policy) in rows else "–" for policy in policies]

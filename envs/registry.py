@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
@@ -108,3 +111,47 @@ def known_id(env_id: str) -> str:
     near = difflib.get_close_matches(env_id.split("/")[-1].lower(), short, n=3, cutoff=0.5)
     hint = f"; did you mean {', '.join(short[name] for name in near)}?" if near else ""
     raise gym.error.UnregisteredEnv(f"there is no environment {env_id!r}{hint}")
+
+
+def split_argument(env_id: str, split: str) -> dict[str, str]:
+    """Return ``{"split": split}`` for an environment whose constructor takes it, else an empty dict."""
+    names = constructor_arguments(env_id)
+    return {"split": split} if "split" in names else {}
+
+
+def constructor_arguments(env_id: str) -> frozenset[str]:
+    """Return the names of the arguments that an environment's constructor is known to take.
+
+    Those of base classes count where the class passes ``**kwargs`` on.
+
+    Args:
+        env_id: A full id.
+    """
+    creator = creator_of(env_id)
+    names = set(gym.spec(env_id.rpartition(":")[2]).kwargs)
+    calls: list[Any] = [creator]
+    if inspect.isclass(creator):
+        calls = [vars(c)["__init__"] for c in creator.__mro__ if "__init__" in vars(c) and c is not object]
+    for call in calls:
+        parameters = inspect.signature(call).parameters.values()
+        names |= {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return frozenset(names - {"self"})
+
+
+def creator_of(env_id: str) -> Callable[..., Any]:
+    """Return what makes an environment: its class, or a function.
+
+    Args:
+        env_id: A full id; of ``module:id`` the module is imported first.
+    """
+    module, _, name = env_id.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    entry_point = gym.spec(name).entry_point
+    if isinstance(entry_point, str):
+        return gym.envs.registration.load_env_creator(entry_point)
+    if entry_point is None:
+        raise ValueError(f"{name} has no entry point: it exists only as a vector environment")
+    return entry_point

@@ -61,6 +61,9 @@ class SlotsLike(Protocol):
     def ready(self, block: bool = True) -> list[Ready]:
         """See :meth:`Slots.ready`."""
 
+    def drop(self, ids: Sequence[int]) -> None:
+        """See :meth:`Slots.drop`."""
+
     def expert(self, ids: Sequence[int], k: int = 1) -> list[Any]:
         """See :meth:`Slots.expert`."""
 
@@ -152,6 +155,11 @@ class Slots:
         for answer in answers:
             self._live[answer.id] = not (answer.crash or answer.terminated or answer.truncated)
         return answers
+
+    def drop(self, ids: Sequence[int]) -> None:
+        """Give up the episode of each of ``ids``, which its environment has not ended."""
+        for i in ids:
+            self._live[i] = False
 
     def expert(self, ids: Sequence[int], k: int = 1) -> list[Any]:
         """Return the expert's next action (or next ``k``) for each of ``ids``; nothing changes by asking."""
@@ -288,6 +296,12 @@ class VectorSlots:
             self._step()
         answers, self._done = sorted(self._done, key=lambda ready: ready.id), []
         return answers
+
+    def drop(self, ids: Sequence[int]) -> None:
+        """Give up the episode of each of ``ids``, which its environment has not ended."""
+        for i in ids:
+            self._live[i] = False
+            self._actions.pop(i, None)
 
     def expert(self, ids: Sequence[int], k: int = 1) -> list[Any]:
         """Return the expert's next action (or next ``k``) for each of ``ids``; nothing changes by asking."""

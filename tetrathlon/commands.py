@@ -304,7 +304,7 @@ def _foreign_ids() -> list[str]:
 
 def _summary(env_id: str) -> str:
     """Return the first line of an environment's manual page."""
-    from tetrathlon.agents.evaluation import creator_of
+    from tetrathlon.envs.registry import creator_of
 
     try:
         creator = creator_of(env_id)

@@ -22,7 +22,7 @@ class UsageError(Exception):
 
 def environment(name: str, split: str, settings: Iterable[str]) -> tuple[str, dict[str, Any]]:
     """Return the full id and the constructor arguments, ``split`` among them where it is taken."""
-    from tetrathlon.agents.evaluation import split_argument
+    from tetrathlon.envs.registry import split_argument
 
     kwargs: dict[str, Any] = {}
     for setting in settings:
@@ -46,7 +46,7 @@ def environment(name: str, split: str, settings: Iterable[str]) -> tuple[str, di
 
 def made(env_id: str, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
     """Make an environment once, to find out what is wrong with its arguments."""
-    from tetrathlon.agents.evaluation import constructor_arguments
+    from tetrathlon.envs.registry import constructor_arguments
 
     try:
         return make(env_id, **kwargs)
@@ -76,7 +76,7 @@ def policy_of(name: str, env: gym.Env[Any, Any], seed: int, temperature: float) 
 
 def check_video(env_id: str, path: Path) -> None:
     """Refuse an environment that renders no pictures, and a file that is no GIF."""
-    from tetrathlon.agents.evaluation import creator_of
+    from tetrathlon.envs.registry import creator_of
 
     modes = getattr(creator_of(env_id), "metadata", {}).get("render_modes", [])
     if "rgb_array" not in modes:

@@ -313,7 +313,6 @@ GRADERS: Mapping[str, Grader] = {
     # scorers that pay wrong answers in full
     "calendar_arithmetic": _integer_or_text,  # any count where the right one is -1
     "chain_sum": _integer,  # 1,2 for 12
-    "codeio": _json,
     "coin_flip": _probability,  # 0 for 0.25
     "figlet_font": _text,  # ten letters right and more behind
     "fraction_simplification": _fraction,  # the first of several

@@ -13,7 +13,8 @@ import pytest
 
 import tetrathlon
 from tests.agents.toys import Counting
-from tetrathlon.agents.evaluation import constructor_arguments, evaluate, instance_seeds, split_argument
+from tetrathlon.agents.evaluation import evaluate, instance_seeds
+from tetrathlon.envs.registry import constructor_arguments, split_argument
 from tetrathlon.agents.naming import PolicyError
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.statistics import wilson

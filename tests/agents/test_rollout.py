@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from tests.agents.toys import Counting, Oracle
 from tetrathlon.agents.policy import Acted, ExpertPolicy, FunctionPolicy, RandomPolicy
 from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.envs.episode import Episode
-from tetrathlon.envs.slots import Slots
+from tetrathlon.envs.slots import Slots, VectorSlots
 
 
 class Noting:
@@ -186,3 +187,22 @@ def test_stretch_goes_on_where_it_stopped() -> None:
         rollout.stretch(0)
     with pytest.raises(RuntimeError, match="ran dry"):
         Rollout(Noting(), Slots(Counting, 1), [Start(seed=0)]).stretch(4)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_a_cut_in_one_slot_of_a_vector_holds_no_other_up(mode: AutoresetMode) -> None:
+    class CutsSlotOnce(Noting):
+        """Is cut at the first step of seed 0 and plays on elsewhere."""
+
+        def act(self, observations: Any, memory: Sequence[Any] | None = None, **options: Any) -> Acted:
+            acted = super().act(observations, memory, **options)
+            infos = options["infos"]
+            acted.stops = ["length" if info.get("task_id") == "0" else "eos" for info in infos]
+            return acted
+
+    venv = SyncVectorEnv([Counting] * 2, autoreset_mode=mode)
+    slots = VectorSlots(venv)
+    rollout = Rollout(CutsSlotOnce(), slots, [Start(seed=seed) for seed in range(2)])
+    episodes = rollout.episodes()
+    assert [len(episode) for episode in episodes] == [1, 3]
+    assert [episode.stop_reason for episode in episodes] == ["length", "counted"]

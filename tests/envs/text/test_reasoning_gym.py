@@ -74,7 +74,9 @@ def test_a_hundred_tasks_by_name_are_solved_by_their_experts() -> None:
             failed.append((name, "tag", reward, item.answer[:80]))
         if name in GRADERS and not GRADERS[name](item.answer, item.answer, item.data["entry"]["metadata"]):
             failed.append((name, "grader", 0.0, item.answer[:80]))
-        boxed = ReasoningGym(task=name, answer_format="boxed") if name in ("sudoku", "codeio", "futoshiki") else None
+        boxed = (
+            ReasoningGym(task=name, answer_format="boxed") if name in ("sudoku", "graph_color", "futoshiki") else None
+        )
         if boxed is not None:
             boxed.reset(options={"task": item})
             if boxed.step(boxed.expert_action())[1] != 1.0:
@@ -98,7 +100,7 @@ def test_items_are_the_same_in_every_process() -> None:
 
 
 def test_an_item_does_not_depend_on_those_before() -> None:
-    for name in ("acre", "word_ladder", "codeio", "list_functions", "gsm_symbolic", "pool_matrix", "quantum_lock"):
+    for name in ("acre", "word_ladder", "list_functions", "gsm_symbolic", "pool_matrix", "quantum_lock"):
         fresh, used = ReasoningGym(task=name), ReasoningGym(task=name)
         for index in range(3):
             used.reset(options={"index": index})
@@ -117,7 +119,7 @@ def test_global_generators_are_left_alone() -> None:
     random.seed(1)
     np.random.seed(1)
     before = (random.getstate(), str(np.random.get_state()))
-    for name in ("pool_matrix", "codeio", "list_functions", "word_sorting"):
+    for name in ("pool_matrix", "list_functions", "word_sorting"):
         env = ReasoningGym(task=name)
         env.reset(seed=0)
         env.step("<answer>1</answer>")
@@ -133,9 +135,7 @@ def test_gymnasium_checks() -> None:
     assert "Spell this word backward" in prompt
 
 
-@pytest.mark.parametrize(
-    "task", [*EVALUATED, "rubiks_cube", "codeio", "coin_flip", "game_of_life", "prime_factorization"]
-)
+@pytest.mark.parametrize("task", [*EVALUATED, "rubiks_cube", "coin_flip", "game_of_life", "prime_factorization"])
 @pytest.mark.parametrize("partial_credit", [False, True])
 def test_nothing_runs_and_nothing_hangs(task: str, partial_credit: bool, tmp_path: Path) -> None:
     env = ReasoningGym(task=task, partial_credit=partial_credit)
