@@ -251,7 +251,7 @@ def _plots(run: _Run) -> str:
         if row["success"]["mean"] is not None
     ]
     if points:
-        figures.append(_figure(plots.cost(points, run.policies), "Wall-clock time with 16 episodes at once."))
+        figures.append(_figure(plots.cost(points, run.policies), "Wall-clock time, with up to 16 episodes at once."))
     return "".join(figures)
 
 

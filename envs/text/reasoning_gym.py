@@ -6,6 +6,7 @@ import copy
 import difflib
 import json
 import random
+import re
 import sys
 import threading
 import types
@@ -52,6 +53,7 @@ _PRINTERS = (
 
 _LISTED = frozenset({"acre", "gsm_symbolic", "list_functions"})  # index into a list as long as the data set
 _LIST_SIZE = 10
+_COSINE_SQUARED = re.compile(r"(-?)((?:\d+\*)?)cos\(([^()]*)\)\*\*2((?:/\d+)?) \+ C", re.ASCII)
 _MOST_SEEDS = 2**31
 _RANDOM = threading.RLock()
 
@@ -153,6 +155,8 @@ class ReasoningGym(TextBandit):
         answer = entry["answer"]
         if answer is None:
             answer = _ANSWERS[self.task](entry["metadata"])
+        elif self.task == "intermediate_integration":
+            answer = entry["answer"] = _one_antiderivative(answer)
         return Task(entry["question"].strip("\n"), str(answer).strip(), {"entry": entry})
 
     def is_right(self, task: Task, answer: str) -> bool:
@@ -237,6 +241,15 @@ class _Sorted(frozenset[str]):
 
     def __sub__(self, other: Any) -> _Sorted:
         return _Sorted(super().__sub__(other))
+
+
+def _one_antiderivative(answer: str) -> str:
+    """Write -a cos(u) ** 2 as a sin(u) ** 2: which of the two SymPy finds differs between processes."""
+    match = _COSINE_SQUARED.fullmatch(answer)
+    if match is None:
+        return answer
+    minus, factor, inner, divisor = match.groups()
+    return f"{'' if minus else '-'}{factor}sin({inner})**2{divisor} + C"
 
 
 def _say_nothing(*args: Any, **kwargs: Any) -> None:

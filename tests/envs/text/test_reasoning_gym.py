@@ -19,7 +19,7 @@ from gymnasium.utils.env_checker import check_env
 
 import tetrathlon  # noqa: F401
 from tetrathlon.envs.text.bandit import Task
-from tetrathlon.envs.text.reasoning_gym import EXCLUDED, ReasoningGym, tasks
+from tetrathlon.envs.text.reasoning_gym import EXCLUDED, ReasoningGym, _one_antiderivative, tasks
 from tetrathlon.envs.text.reasoning_gym_graders import GRADERS
 
 pytest.importorskip("reasoning_gym")
@@ -105,6 +105,16 @@ def test_an_item_does_not_depend_on_those_before() -> None:
         for index in range(3):
             used.reset(options={"index": index})
         assert fresh.reset(options={"index": 9}) == used.reset(options={"index": 9}), name
+
+
+def test_one_antiderivative_of_two_is_written() -> None:
+    assert _one_antiderivative("-3*cos(8*x + 2)**2/2 + C") == "3*sin(8*x + 2)**2/2 + C"
+    assert _one_antiderivative("cos(x)**2 + C") == "-sin(x)**2 + C"
+    assert _one_antiderivative("-cos(x)**3/3 + C") == "-cos(x)**3/3 + C"
+    assert grade(
+        "intermediate_integration", "", {"variable": "x", "integrand": "8*sin(8*x)*cos(8*x)"}, "-cos(8*x)**2/2"
+    )
+    assert grade("intermediate_integration", "", {"variable": "x", "integrand": "8*sin(8*x)*cos(8*x)"}, "sin(8*x)**2/2")
 
 
 def test_splits_share_nothing_and_seeds_vary() -> None:
