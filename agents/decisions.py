@@ -237,6 +237,4 @@ def layout(
 def _groups(rows: Sequence[Sequence[Episode]]) -> Tensor:
     named = [row[0].group if row else None for row in rows]
     free = max((group for group in named if group is not None), default=-1) + 1
-    return torch.tensor(
-        [free + b if group is None else group for b, group in enumerate(named)], dtype=torch.long
-    )
+    return torch.tensor([free + b if group is None else group for b, group in enumerate(named)], dtype=torch.long)

@@ -271,7 +271,7 @@ def _pass_at(fair: Sequence[Episode], k: int) -> float | None:
 
 def _majority_at(fair: Sequence[Episode], k: int, answer_in: Callable[[str], str | None]) -> float | None:
     votes = [
-        ([_vote(answer_in(e.steps[-1].action)) for e in group], [e.is_success for e in group])
+        ([_vote(answer_in(str(e.steps[-1].action))) for e in group], [e.is_success for e in group])
         for group in _groups(fair)
         if len(group) >= k
     ]

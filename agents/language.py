@@ -2,205 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import re
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from tetrathlon.agents.chat import Chat, Dialogue
 from tetrathlon.agents.engine import Completion, Sampling, TorchEngine, eos_ids
 from tetrathlon.agents.policy import Acted
-
-_THINK, _THINK_END = "<think>", "</think>"
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class Dialogue:
-    """The memory of one episode."""
-
-    ids: tuple[int, ...] = ()
-    """All tokens so far, given and sampled, verbatim."""
-    recorded: int = 0
-    """How many of them are in the records of decisions so far."""
-    system: str = ""
-    """As the reset's info said."""
-    tools: tuple[Any, ...] = ()
-    """As the reset's info said."""
-    limit: int | None = None
-    """Most tokens of a turn, as the newest info that names one said."""
-
-
-class Chat:
-    """Turns messages into ids, one message at a time, through the tokenizer's own chat template.
-
-    Data is data: a control token spelled out in a message or a tool's description (``<|im_end|>``) is encoded as
-    the text that it is. Lone surrogates, which no tokenizer takes, become U+FFFD. A template puts in what it
-    puts in: one that writes a default system message where none is given (SmolLM2's does) keeps doing so.
-
-    Without a template the text is the system message, the tools as JSON and the observation, separated by blank
-    lines, and later messages follow as they are.
-
-    Args:
-        tokenizer: A transformers tokenizer.
-        eos: Ids that end a turn.
-    """
-
-    def __init__(self, tokenizer: Any, eos: frozenset[int]) -> None:
-        self.tokenizer = tokenizer
-        self.eos = eos
-        control = {i: str(token) for i, token in tokenizer.added_tokens_decoder.items() if token.special}
-        control |= {i: tokenizer.convert_ids_to_tokens(i) for i in eos}
-        names = sorted((re.escape(name) for name in control.values() if name), key=len, reverse=True)
-        self._names = re.compile("|".join(names) or r"(?!)")
-        # A tokenizer that is at a loss says "unknown", which is no control token unless it has a second job.
-        self._control = set(control) - ({tokenizer.unk_token_id} - eos)
-
-    def first(self, system: str, tools: Sequence[Any], observation: str) -> tuple[list[int], str]:
-        """Return the ids of a whole first prompt, and the text with which it opens the answer (``<think>``)."""
-        if self.tokenizer.chat_template is None:
-            parts = [system, *(json.dumps(tool, ensure_ascii=False) for tool in tools), observation]
-            text = _clean("\n\n".join(part for part in parts if part))
-            start = [i for i in self.tokenizer.encode("")[:1] if i == self.tokenizer.bos_token_id]
-            return start + self.text(text), ""
-        marks = _Marks(self._names, [system, tools, observation])
-        system, tools, observation = (marks.hide(part) for part in (system, tools, observation))
-        messages = [*_system(system), {"role": "user", "content": observation}]
-        prompt = self._render(messages, tools, True)
-        if tools and prompt == self._render(messages, (), True):
-            warnings.warn(
-                "this tokenizer's chat template leaves tools out; describe them in the system message",
-                stacklevel=2,
-            )
-        opened = _opened(prompt, self._render(messages, tools, False))
-        return self._encode(prompt, marks), opened
-
-    def later(self, dialogue: Dialogue, role: str, observation: str) -> tuple[list[int], str]:
-        """Return the ids that a new message adds after the model's last turn, and how they open the answer.
-
-        The template is rendered with a stand-in for that turn, and what it writes behind the stand-in is what is
-        appended; nothing that was sampled is encoded again.
-
-        Raises:
-            ValueError: The template rewrites what it wrote before the new message, so it cannot be appended to.
-        """
-        if self.tokenizer.chat_template is None:
-            return self.text(_clean(observation)), ""
-        marks = _Marks(self._names, [dialogue.system, dialogue.tools, observation])
-        system, tools, observation = (marks.hide(part) for part in (dialogue.system, dialogue.tools, observation))
-        before = [*_system(system), {"role": "user", "content": "x"}]
-        turn = [*before, {"role": "assistant", "content": marks.word}]
-        message = {"role": role, "content": observation}
-        whole = self._render([*turn, message], tools, True)
-        closed = self._render(turn, tools, False)
-        after, end = whole.split(marks.word), closed.split(marks.word)
-        if (
-            len(after) != 2
-            or len(end) != 2
-            or not whole.startswith(self._render(before, tools, False))
-            or not after[1].startswith(end[1])
-        ):
-            raise ValueError(
-                f"the chat template cannot be appended to: with a new {role} message it changes what it wrote "
-                "before; use a template that only appends (ChatML does)"
-            )
-        opened = _opened(whole, self._render([*turn, message], tools, False))
-        last = dialogue.ids[-1] if dialogue.ids else None
-        name = self.tokenizer.convert_ids_to_tokens(last) if last in self.eos else None
-        if name is None or name not in end[1]:  # the turn was cut, or ended in a way that the template does not
-            return self._encode(after[1], marks), opened
-        # The template's own end of turn was sampled already. It is encoded with what follows, as in a whole prompt.
-        ids = self._encode(after[1][end[1].index(name) :], marks)
-        return ids[1:] if ids[0] == last else ids, opened
-
-    def text(self, text: str) -> list[int]:
-        """Return the ids of plain text; none of them is a control token."""
-        ids = self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
-        if self._control.isdisjoint(ids):
-            return ids
-        # A vocabulary that spells a control token as a word of its own: letter by letter it cannot appear.
-        return [
-            i
-            for letter in text
-            for i in self.tokenizer.encode(letter, add_special_tokens=False, split_special_tokens=True)
-            if i not in self._control
-        ]
-
-    def forced(self, text: str, opened: str) -> list[int]:
-        """Return the ids of a turn that somebody else wrote, its end of turn included.
-
-        Thinking that the prompt ``opened`` is closed where ``text`` does not go on with it.
-        """
-        if opened:
-            text = text[len(opened) :] if text.startswith(opened) else f"{_THINK_END}\n\n{text}"
-        return [*self.text(_clean(text)), *self._end_of_turn()]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of a completion without its special tokens."""
-        ids = list(ids)
-        if ids and ids[-1] in self.eos:  # one that the tokenizer does not call special goes as well
-            ids.pop()
-        return self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-
-    def _end_of_turn(self) -> list[int]:
-        if self.tokenizer.chat_template is not None:
-            word = "assistantturn"
-            turn = [{"role": "user", "content": "x"}, {"role": "assistant", "content": word}]
-            rest = self._render(turn, (), False).rpartition(word)[2]
-            if found := [i for i in self.tokenizer.encode(rest, add_special_tokens=False) if i in self.eos]:
-                return found[:1]
-        return [] if self.tokenizer.eos_token_id is None else [self.tokenizer.eos_token_id]
-
-    def _render(self, messages: list[dict[str, Any]], tools: Sequence[Any], ask: bool) -> str:
-        return self.tokenizer.apply_chat_template(
-            messages, tools=list(tools) or None, add_generation_prompt=ask, tokenize=False
-        )
-
-    def _encode(self, rendered: str, marks: _Marks) -> list[int]:
-        """Encode a rendered template: control tokens count where the template wrote them."""
-        if not marks.hidden:
-            return self.tokenizer.encode(rendered, add_special_tokens=False)
-        ids: list[int] = []
-        at = 0
-        for match in self._names.finditer(rendered):  # all the template's own: those of the data are hidden
-            ids += self.text(marks.show(rendered[at : match.start()]))
-            ids += self.tokenizer.encode(match.group(), add_special_tokens=False)
-            at = match.end()
-        return ids + self.text(marks.show(rendered[at:]))
-
-
-class _Marks:
-    """Stand-ins for control tokens in data, of letters that appear nowhere in it, so that any template copies them."""
-
-    def __init__(self, names: re.Pattern[str], data: Any) -> None:
-        used = set(re.findall("mark([0-9]+)x", json.dumps(data, ensure_ascii=False)))
-        self._names = names
-        self._stem = next(f"mark{number}x" for number in count() if str(number) not in used)
-        self.word = f"{self._stem}turn"
-        self.hidden: list[str] = []
-
-    def hide(self, data: Any) -> Any:
-        """Return ``data`` (JSON) cleaned, with stand-ins for its control tokens."""
-        if isinstance(data, str):
-            return self._names.sub(self._replace, _clean(data))
-        if isinstance(data, dict):
-            return {self.hide(key): self.hide(value) for key, value in data.items()}
-        if isinstance(data, list | tuple):
-            return [self.hide(value) for value in data]
-        return data
-
-    def show(self, text: str) -> str:
-        """Undo :meth:`hide`."""
-        return re.sub(f"{self._stem}([0-9]+)z", lambda match: self.hidden[int(match.group(1))], text)
-
-    def _replace(self, match: re.Match[str]) -> str:
-        self.hidden.append(match.group())
-        return f"{self._stem}{len(self.hidden) - 1}z"
 
 
 class LanguagePolicy:
@@ -208,8 +20,9 @@ class LanguagePolicy:
 
     It is token-in, token-out: an episode's memory is the ids that the model saw and sampled, later messages are
     appended to them, and nothing sampled is ever decoded and encoded again. What it reads of an info is
-    ``system``, ``tools`` (at an episode's start), ``limits["tokens"]`` (most tokens of a turn, kept until another
-    info names another), and ``role`` of a later observation (``"user"``, the default, or ``"tool"``).
+    ``system``, ``tools`` and ``examples`` (messages before the first observation) at an episode's start,
+    ``limits["tokens"]`` (most tokens of a turn, kept until another info names another), and ``role`` of a later
+    observation (``"user"``, the default, or ``"tool"``).
 
     A record holds ``prompt`` (int32 [P], the ids given since the last record: a first prompt, a later message, a
     forced turn), ``ids`` (int32 [T], sampled), ``logps`` (float32 [T], at the temperature of the sample) and
@@ -287,7 +100,8 @@ class LanguagePolicy:
             dtype = "bfloat16" if fast else "float32"
         if dtype not in ("float32", "bfloat16"):
             raise ValueError(f"dtype must be 'auto', 'float32' or 'bfloat16', got {dtype!r}")
-        model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype))
+        with _no_progress_bar():
+            model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype))
         return cls(
             model.to(device).eval(),
             AutoTokenizer.from_pretrained(source),
@@ -358,7 +172,7 @@ class LanguagePolicy:
         limit = info.get("limits", {}).get("tokens", old.limit if old is not None else None)
         if old is None:
             system, tools = info.get("system", ""), tuple(info.get("tools", ()))
-            new, opened = self.chat.first(system, tools, observation)
+            new, opened = self.chat.first(system, tools, info.get("examples", ()), observation)
             old = Dialogue(system=system, tools=tools)
             # A model cannot go on from nothing: an empty text begins, as every text, after an end of text.
             new = new or [self.tokenizer.eos_token_id or 0]
@@ -368,6 +182,20 @@ class LanguagePolicy:
                 raise ValueError(f"info['role'] must be 'user' or 'tool', got {role!r}")
             new, opened = self.chat.later(old, role, observation)
         return replace(old, ids=(*old.ids, *new), limit=limit), opened
+
+
+@contextmanager
+def _no_progress_bar() -> Iterator[None]:
+    """Keep transformers from drawing a bar for the second that loading takes; ours would stand beside it."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _record(dialogue: Dialogue, completion: Completion) -> dict[str, Any] | None:
@@ -381,18 +209,3 @@ def _record(dialogue: Dialogue, completion: Completion) -> dict[str, Any] | None
         "logps": np.asarray(completion.logps, dtype=np.float32),
         "cut": cut,
     }
-
-
-def _system(text: str) -> list[dict[str, str]]:
-    return [{"role": "system", "content": text}] if text else []
-
-
-def _clean(text: str) -> str:
-    return _SURROGATE.sub("\ufffd", text)
-
-
-def _opened(prompt: str, without: str) -> str:
-    """Return the thinking that the generation prompt opened and left open, or ``""``."""
-    added = prompt[len(without) :] if prompt.startswith(without) else ""
-    at = added.rfind(_THINK)
-    return added[at:] if at >= 0 and _THINK_END not in added[at:] else ""

@@ -174,4 +174,3 @@ def _seeded_copy(space: spaces.Space[Any], seed: int | None) -> spaces.Space[Any
     twin = copy.deepcopy(space)
     twin.seed(seed)
     return twin
-

@@ -31,9 +31,7 @@ def compact(keep: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(valid, order, 0), valid
 
 
-def next_values(
-    value: Tensor, mask: Tensor, final: Tensor, terminated: Tensor
-) -> Tensor:
+def next_values(value: Tensor, mask: Tensor, final: Tensor, terminated: Tensor) -> Tensor:
     """Return the value of the state that each decision led to.
 
     It is the value at the next decision or last state of the row, and 0 after a termination.
@@ -128,9 +126,7 @@ def row_returns(reward: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, reward, 0.0).sum(dim=1)
 
 
-def group_relative(
-    score: Tensor, group: Tensor, *, scale: Scale = "std", ddof: int = 1, eps: float = 1e-6
-) -> Tensor:
+def group_relative(score: Tensor, group: Tensor, *, scale: Scale = "std", ddof: int = 1, eps: float = 1e-6) -> Tensor:
     r"""Return scores relative to their group (GRPO, Shao et al., 2024, section 4.1.2).
 
     .. math:: A_i = (r_i - \mathrm{mean}(r)) / (\mathrm{std}(r) + \epsilon)

@@ -86,9 +86,7 @@ def train(
                 loss, metrics = policy_loss(policy, batch.select(rows), options)
                 optimizer.zero_grad()
                 loss.backward()
-                metrics["grad_norm"] = float(
-                    nn.utils.clip_grad_norm_(policy.parameters(), options.max_grad_norm)
-                )
+                metrics["grad_norm"] = float(nn.utils.clip_grad_norm_(policy.parameters(), options.max_grad_norm))
                 optimizer.step()
                 for name, value in metrics.items():
                     sums[name] = sums.get(name, 0.0) + value
@@ -128,9 +126,7 @@ def prepare(policy: TrainablePolicy, batch: Decisions, options: Options) -> Deci
     return batch
 
 
-def policy_loss(
-    policy: TrainablePolicy, batch: Decisions, options: Options
-) -> tuple[torch.Tensor, dict[str, float]]:
+def policy_loss(policy: TrainablePolicy, batch: Decisions, options: Options) -> tuple[torch.Tensor, dict[str, float]]:
     """Return the loss of one minibatch and what to watch."""
     assert batch.old_logp is not None and batch.advantage is not None
     evaluation = policy.evaluate(batch)

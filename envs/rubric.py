@@ -81,9 +81,7 @@ class Rubric:
             if not math.isfinite(raw[term.name]):
                 return self._failed(f"{term.name}: score {raw[term.name]} is not finite")
         is_open = all(raw[term.name] > 0 for term in self.terms if term.gate)
-        paid = {
-            term.name: term.weight * raw[term.name] if is_open and not term.gate else 0.0 for term in self.terms
-        }
+        paid = {term.name: term.weight * raw[term.name] if is_open and not term.gate else 0.0 for term in self.terms}
         return Score(
             reward=float(sum(paid.values())),
             terms=paid,

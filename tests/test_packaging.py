@@ -21,7 +21,9 @@ FOLDERS = ("envs", "agents", "algos", "benchmarks")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dist")
     source = out / "source"  # a copy: what an earlier build left in the checkout must not get in
-    skip = shutil.ignore_patterns(".git", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".venv", "runs", "bench")
+    skip = shutil.ignore_patterns(
+        ".git", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".venv", "runs", "bench"
+    )
     shutil.copytree(ROOT, source, symlinks=True, ignore=skip)
     build = [sys.executable, "-m", "build", "--sdist", "--wheel", "--no-isolation", "--outdir", str(out), str(source)]
     done = subprocess.run(build, capture_output=True, text=True)
@@ -38,7 +40,9 @@ def test_wheel_holds_every_module_and_asset_once(wheel: Path) -> None:
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and (path.suffix == ".py" or "assets" in path.parts)
     }
-    expected |= {f"tetrathlon/{path.name}" for path in (ROOT / "tetrathlon").iterdir() if path.suffix in (".py", ".typed")}
+    expected |= {
+        f"tetrathlon/{path.name}" for path in (ROOT / "tetrathlon").iterdir() if path.suffix in (".py", ".typed")
+    }
     shipped = {name for name in names if ".dist-info/" not in name}
     assert shipped == expected
     assert len(names) == len(set(names))
@@ -63,16 +67,12 @@ def test_wheel_works_in_an_empty_environment_from_another_folder(wheel: Path, tm
         "env = gym.make('tetrathlon/Arithmetic-v0', digits=1); env.reset(seed=0); "
         "print(env.step(env.unwrapped.expert_action())[1])"
     )
-    done = subprocess.run(
-        [str(home / "bin" / "python"), "-c", code], capture_output=True, text=True, cwd=tmp_path
-    )
+    done = subprocess.run([str(home / "bin" / "python"), "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     where, paid = done.stdout.split()
     assert Path(where).is_relative_to(home) and paid == "1.0"
     by_prefix = "import gymnasium as gym; print(gym.make('tetrathlon:tetrathlon/Arithmetic-v0').spec.id)"
-    done = subprocess.run(
-        [str(home / "bin" / "python"), "-c", by_prefix], capture_output=True, text=True, cwd=tmp_path
-    )
+    done = subprocess.run([str(home / "bin" / "python"), "-c", by_prefix], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.strip() == "tetrathlon/Arithmetic-v0", done.stderr[-2000:]
 
 

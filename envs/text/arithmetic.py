@@ -20,7 +20,7 @@ class Arithmetic(TextBandit):
     answers with an integer. The usual precedence holds (``*`` before ``+`` and ``-``).
 
     ## Observation Space
-    `UnicodeText`: ``What is 3 + 4?``, after worked examples if there are any, then the format that is asked for.
+    `UnicodeText`: ``What is 3 + 4?``, then the format that is asked for.
 
     ## Action Space
     `UnicodeText`: the completion.

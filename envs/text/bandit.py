@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -77,7 +77,8 @@ class TextBandit(gym.Env[str, str]):
     Args:
         split: ``"train"`` or ``"test"``; an instance belongs to one of them by a hash of its content.
         answer_format: ``"boxed"``, ``"tag"``, or ``"plain"`` (the reply is the answer).
-        shots: Worked examples before the question, fixed for the environment and from the train split.
+        shots: Worked examples, fixed for the environment and from the train split: ``info["examples"]`` holds
+            them as messages of a user and an assistant, which a chat model reads before the observation.
         max_tokens: Token limit, stated in ``info["limits"]`` and kept by the policy; None: the task's own.
         format_weight: What the right format pays.
         render_mode: ``"ansi"`` or None.
@@ -122,8 +123,6 @@ class TextBandit(gym.Env[str, str]):
         self.observation_space = UnicodeText(_LONGEST_OBSERVATION)
         self.action_space = UnicodeText(_LONGEST_ACTION)
         self.rubric = self.make_rubric(format_weight)
-        self._examples: str | None = None
-        self._example_ids: frozenset[str] = frozenset()
         self._task: Task | None = None
         self._prompt = ""
         self._completion: str | None = None
@@ -160,8 +159,6 @@ class TextBandit(gym.Env[str, str]):
         """
         super().reset(seed=seed)
         options = options or {}
-        if self._examples is None:
-            self._examples, self._example_ids = self._write_examples()
         if "task" in options:
             task = options["task"]
             if not isinstance(task, Task):
@@ -170,11 +167,11 @@ class TextBandit(gym.Env[str, str]):
             index = options["index"]
             if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
                 raise ValueError(f"options['index'] must be an integer from 0, got {index!r}")
-            task = self._draw(np.random.default_rng([_INDEX_STREAM, int(index)]), self.split)
+            task = self._draw(np.random.default_rng([_INDEX_STREAM, int(index)]), self.split, self._examples)
         else:
-            task = self._draw(self.np_random, self.split)
+            task = self._draw(self.np_random, self.split, self._examples)
         self._task = task
-        self._prompt = self._examples + self._write_question(task)
+        self._prompt = self._write_question(task)
         self._completion = None
         return self._prompt, self._start_info(task)
 
@@ -191,7 +188,13 @@ class TextBandit(gym.Env[str, str]):
         return "", score.reward, True, False, info
 
     def _start_info(self, task: Task) -> dict[str, Any]:
-        return {"task_id": task.id, "system": self.system, "tools": [], "limits": {"tokens": self.max_tokens}}
+        return {
+            "task_id": task.id,
+            "system": self.system,
+            "tools": [],
+            "examples": self._write_examples(),
+            "limits": {"tokens": self.max_tokens},
+        }
 
     def _grade(self, task: Task) -> tuple[Score, dict[str, Any]]:
         assert self._completion is not None
@@ -258,30 +261,36 @@ class TextBandit(gym.Env[str, str]):
         score, info = self._grade(self._task)
         return f"{self._prompt}\n\n> {self._completion}\n\nreward {score.reward:g} ({info['stop_reason']})"
 
-    def _draw(self, rng: np.random.Generator, split: str) -> Task:
+    def _draw(self, rng: np.random.Generator, split: str, shown: Collection[str] = ()) -> Task:
         for _ in range(_MOST_DRAWS):
             task = self.generate(rng)
-            if task.split == split and task.id not in self._example_ids:
+            if task.split == split and task.id not in shown:
                 return task
         raise gym.error.Error(
             f"{type(self).__name__} found no instance of the {split} split in {_MOST_DRAWS} draws; "
             "its settings allow too few instances"
         )
 
+    @cached_property
+    def _examples(self) -> dict[str, Task]:
+        """The worked examples by their ids; they are asked of nobody."""
+        rng = np.random.default_rng(_SHOT_STREAM)
+        examples: dict[str, Task] = {}
+        while len(examples) < self.shots:
+            task = self._draw(rng, "train", examples)
+            examples[task.id] = task
+        return examples
+
     def _write_question(self, task: Task) -> str:
         return f"{task.question}\n{FORMATS[self.answer_format][0]}"
 
-    def _write_examples(self) -> tuple[str, frozenset[str]]:
-        """Return the worked examples and the ids of their instances, which are asked of nobody."""
-        rng = np.random.default_rng(_SHOT_STREAM)
-        examples: dict[str, str] = {}
-        for _ in range(_MOST_DRAWS):
-            if len(examples) == self.shots:
-                break
-            task = self._draw(rng, "train")
+    def _write_examples(self) -> list[dict[str, str]]:
+        messages = []
+        for task in self._examples.values():
             answer = FORMATS[self.answer_format][1] % self.write_answer(task)
-            examples[task.id] = f"{self._write_question(task)}\n{answer}\n\n"
-        return "".join(examples.values()), frozenset(examples)
+            messages.append({"role": "user", "content": self._write_question(task)})
+            messages.append({"role": "assistant", "content": answer})
+        return messages
 
     def _grade_answer(self, task: Task, episode: Episode) -> float:
         answer = self.answer_in(episode.steps[-1].action)

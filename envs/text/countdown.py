@@ -32,7 +32,7 @@ class Countdown(TextBandit):
 
     ## Observation Space
     `UnicodeText`: ``Write an expression that equals 71. Use each of the numbers 3, 7, 50 exactly once. You may use
-    + - * / and brackets.``, after worked examples if there are any, then the format that is asked for.
+    + - * / and brackets.``, then the format that is asked for.
 
     ## Action Space
     `UnicodeText`: the completion.

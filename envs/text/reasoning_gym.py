@@ -12,6 +12,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
@@ -19,7 +20,7 @@ import numpy as np
 
 from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.rubric import GraderError
-from tetrathlon.envs.text.answers import plain
+from tetrathlon.envs.text.answers import integer, plain
 from tetrathlon.envs.text.bandit import Task, TextBandit
 from tetrathlon.envs.text.reasoning_gym_graders import GRADERS, PACKAGE_MUST_AGREE, PARTIAL_IS_SAFE, is_readable
 
@@ -53,6 +54,7 @@ _PRINTERS = (
 
 _LISTED = frozenset({"acre", "gsm_symbolic", "list_functions"})  # index into a list as long as the data set
 _LIST_SIZE = 10
+_PROBES = 5
 _COSINE_SQUARED = re.compile(r"(-?)((?:\d+\*)?)cos\(([^()]*)\)\*\*2((?:/\d+)?) \+ C", re.ASCII)
 _MOST_SEEDS = 2**31
 _RANDOM = threading.RLock()
@@ -66,7 +68,7 @@ class ReasoningGym(TextBandit):
     the package's, with its own hints on how to write the answer; where the final answer goes, the last line says.
 
     ## Observation Space
-    `UnicodeText`: the package's question, after worked examples if there are any, then the format that is asked for.
+    `UnicodeText`: the package's question, then the format that is asked for.
 
     ## Action Space
     `UnicodeText`: the completion. The default ``answer_format`` is ``"tag"``, in which grids, braces and backslashes
@@ -133,6 +135,12 @@ class ReasoningGym(TextBandit):
         with _own_random(0):
             self._dataset = self._make_dataset(seed=0)
         super().__init__(answer_format=answer_format, **kwargs)
+
+    @cached_property
+    def numeric(self) -> bool:  # type: ignore[override]
+        """Whether the task's answers are integers, by its first items."""
+        rng = np.random.default_rng(0)
+        return all(integer(self.generate(rng).answer) is not None for _ in range(_PROBES))
 
     def _make_dataset(self, **kwargs: Any) -> Any:
         from reasoning_gym.factory import create_dataset

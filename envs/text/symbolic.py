@@ -35,7 +35,7 @@ class Symbolic(TextBandit):
     brackets; a missing, extra, doubled or misplaced number is wrong, and so is any word.
 
     ## Observation Space
-    `UnicodeText`: the question, after worked examples if there are any, then the format that is asked for.
+    `UnicodeText`: the question, then the format that is asked for.
 
     ## Action Space
     `UnicodeText`: the completion.

@@ -14,11 +14,11 @@ import pytest
 import tetrathlon
 from tests.agents.toys import Counting
 from tetrathlon.agents.evaluation import evaluate, instance_seeds
-from tetrathlon.envs.registry import constructor_arguments, split_argument
 from tetrathlon.agents.naming import PolicyError
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.statistics import wilson
 from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.registry import constructor_arguments, split_argument
 
 
 @pytest.fixture(autouse=True)

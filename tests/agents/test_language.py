@@ -211,7 +211,7 @@ def test_control_tokens_in_data_are_text(template, text):
 
 def test_hostile_text_around_control_tokens_reads_as_plain_text_does():
     made = policy()
-    marked = made.chat.first("", (), "a\n\n<|im_end|>\n\nb")[0]
+    marked = made.chat.first("", (), (), "a\n\n<|im_end|>\n\nb")[0]
     parts = [made.tokenizer.encode("user\na\n\n<|im_end|>\n\nb", split_special_tokens=True)]
     newline, role = made.tokenizer.encode("\n"), made.tokenizer.encode("assistant\n")
     assert marked == [1, *parts[0], 2, *newline, 1, *role]
@@ -223,7 +223,7 @@ def test_vocabulary_that_spells_a_control_token():
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     made = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<|im_end|>", unk_token="?")
     made.chat_template = "{{ messages[0]['content'] + ' <|im_end|>' }}"
-    ids, _ = LanguagePolicy(model(), made).chat.first("", (), "a <|im_end|> zzz")
+    ids, _ = LanguagePolicy(model(), made).chat.first("", (), (), "a <|im_end|> zzz")
     assert ids.count(0) == 1 and ids[-1] == 0 and ids[0] == 1
 
 
@@ -240,10 +240,28 @@ def test_any_text_is_read(template, huge):
     assert made.act(("more",) * 6, acted.memory).stops[5] == "context"
 
 
+def test_examples_are_messages_before_the_observation():
+    made = policy()
+    examples = [{"role": "user", "content": "one <|im_end|>"}, {"role": "assistant", "content": "two"}]
+    ids, _ = made.chat.first("", (), examples, "three")
+    whole = made.tokenizer.apply_chat_template(
+        [{"role": "user", "content": "one"}, examples[1], {"role": "user", "content": "three"}],
+        add_generation_prompt=True,
+        tokenize=False,
+    )
+    assert made.tokenizer.decode(ids).replace("one <|im_end|>", "one") == whole
+    assert ids.count(2) == 3  # an end for each message; that in the data is text
+    info = {"examples": examples}
+    assert made.act(("three",), infos=[info]).records[0]["prompt"].tolist() == ids
+    assert policy(template=None).chat.first("", (), examples[1:], "three")[0] == made.tokenizer.encode(
+        "two\n\nthree", add_special_tokens=False
+    )
+
+
 def test_marks_in_hostile_numbers():
     made = policy(context=2_000_000, max_tokens=1)
     text = "".join(f"mark{i}x" for i in range(50_000)) + "mark" + "9" * 10_000 + "x<|im_end|>"
-    ids, _ = made.chat.first("", (), text)
+    ids, _ = made.chat.first("", (), (), text)
     assert made.tokenizer.decode(ids).count(text) == 1 and ids.count(2) == 1
 
 

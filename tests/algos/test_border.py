@@ -33,9 +33,7 @@ def advantages(batch: Decisions, value: torch.Tensor, gamma: float, lam: float) 
     )[0]
 
 
-def states(
-    path: list[int], rewards: list[float], *, end: str = "terminated", group: int | None = None
-) -> Episode:
+def states(path: list[int], rewards: list[float], *, end: str = "terminated", group: int | None = None) -> Episode:
     """An episode through ``path`` with action = state parity; the last state is what was seen at the end."""
     steps = [
         Step(state, state % 2, reward, record={"logp": np.float32(-0.5)})
@@ -49,7 +47,11 @@ class TestTable:
     """A policy that is one table of parameters."""
 
     def test_columns_of_a_stretch(self) -> None:
-        row = [states([0, 1, 2], [1.0, 2.0]), states([0, 1, 3], [3.0, 4.0], end="truncated"), states([2, 0], [5.0], end="")]
+        row = [
+            states([0, 1, 2], [1.0, 2.0]),
+            states([0, 1, 3], [3.0, 4.0], end="truncated"),
+            states([2, 0], [5.0], end=""),
+        ]
         batch = TablePolicy(4, 2).collate([row])
         assert batch.mask.tolist() == [[True, True, True, True, False, True, False]]
         assert batch.final.tolist() == [[False, False, False, False, True, False, True]]
@@ -62,7 +64,11 @@ class TestTable:
         assert batch.inputs["state"].tolist() == [[0, 1, 0, 1, 3, 2, 0]]
 
     def test_advantages_bootstrap_from_the_true_last_state(self) -> None:
-        row = [states([0, 1, 2], [1.0, 2.0]), states([0, 1, 3], [3.0, 4.0], end="truncated"), states([2, 0], [5.0], end="")]
+        row = [
+            states([0, 1, 2], [1.0, 2.0]),
+            states([0, 1, 3], [3.0, 4.0], end="truncated"),
+            states([2, 0], [5.0], end=""),
+        ]
         batch = TablePolicy(4, 2).collate([row])
         value = torch.tensor([0.5, 0.25, 2.0, 8.0])[batch.inputs["state"]]
         # gamma .5, lambda 0.5. First episode: d1 = 2 - .25, d0 = 1 + .5 * .25 - .5.
@@ -159,7 +165,14 @@ class TestCartPole:
             return rows
 
         options = Options(
-            advantage="gae", gamma=0.98, lam=0.9, epochs=8, minibatches=2, lr=2e-3, value_lr=3e-3, normalize=True,
+            advantage="gae",
+            gamma=0.98,
+            lam=0.9,
+            epochs=8,
+            minibatches=2,
+            lr=2e-3,
+            value_lr=3e-3,
+            normalize=True,
             max_grad_norm=0.5,
         )
         train(policy, collect, options, updates=20)
@@ -285,7 +298,9 @@ class TestChunk:
         steps = [Step(s, 0, 1.0, record=note if s % 3 == 0 else None) for s in range(8)]
         steps[-1].terminated = True
         by_step = policy.collate([[Episode(steps=steps, final_observation=8)]])
-        chunks = [Step(s, 0, r, info={"env_steps": k}, record=note) for s, r, k in ((0, 3.0, 3), (3, 3.0, 3), (6, 2.0, 2))]
+        chunks = [
+            Step(s, 0, r, info={"env_steps": k}, record=note) for s, r, k in ((0, 3.0, 3), (3, 3.0, 3), (6, 2.0, 2))
+        ]
         chunks[-1].terminated = True
         by_chunk = policy.collate([[Episode(steps=chunks, final_observation=8)]])
         for batch in (by_step, by_chunk):

@@ -77,7 +77,9 @@ def test_clipped_gradient_is_zero() -> None:
 
 
 def test_squared_error() -> None:
-    got = squared_error(torch.tensor([[2.0, torch.nan]]), torch.tensor([[1.1, torch.nan]]), torch.tensor([[True, False]]))
+    got = squared_error(
+        torch.tensor([[2.0, torch.nan]]), torch.tensor([[1.1, torch.nan]]), torch.tensor([[True, False]])
+    )
     assert got.tolist() == [[pytest.approx(0.405), 0.0]]
 
 

@@ -96,18 +96,16 @@ def test_a_fifth_of_all_instances_is_test(cls: type[TextBandit]) -> None:
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_worked_examples(cls: type[TextBandit], split: str) -> None:
     env = cls(shots=3, split=split)
-    prefix = env.reset(seed=0)[0].rsplit("\n\n", 1)[0]
-    assert len(prefix.split("\n\n")) == 3
-    assert prefix.count(r"\boxed{") == 6  # each asks for the format, then keeps it
+    examples = env.reset(seed=0)[1]["examples"]
+    assert [message["role"] for message in examples] == ["user", "assistant"] * 3
+    asked = [message["content"].split("\n")[0] for message in examples[::2]]
+    assert all(r"\boxed{" in message["content"] for message in examples)  # each asks for the format, then keeps it
     for seed in range(200):
-        prompt, info = env.reset(seed=seed)
-        shown, question = prompt.rsplit("\n\n", 1)
-        assert shown == prefix
-        assert question.split("\n")[0] not in shown
+        question, info = env.reset(seed=seed)
+        assert info["examples"] == examples
+        assert question.split("\n")[0] not in asked
         assert env._task is not None and info["task_id"] == env._task.id
-    shots = [example.split("\n")[0] for example in prefix.split("\n\n")]
-    trains = {Task(question, "").split for question in shots}
-    assert trains == {"train"}
+    assert {Task(question, "").split for question in asked} == {"train"}
 
 
 @every
@@ -205,7 +203,7 @@ def test_info_is_plain_and_keeps_the_answer(cls: type[TextBandit]) -> None:
     env = cls(max_tokens=9)
     _, info = env.reset(seed=0)
     assert info["limits"] == {"tokens": 9} and info["tools"] == [] and info["system"] == ""
-    assert set(info) == {"task_id", "system", "tools", "limits"}
+    assert set(info) == {"task_id", "system", "tools", "examples", "limits"}
     end = env.step("nothing")[4]
     assert set(end) == {"is_success", "stop_reason", "reward_terms", "scores"}
     assert end["stop_reason"] == "no_answer"
