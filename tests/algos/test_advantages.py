@@ -151,12 +151,12 @@ class TestGroups:
 
     @pytest.mark.parametrize("estimate", [group_relative, leave_one_out])
     @pytest.mark.parametrize("reward", [0.7, 0.95, 1e8, -3.0])
-    def test_equal_rewards_give_exactly_nothing(self, estimate, reward: float) -> None:  # type: ignore[no-untyped-def]
+    def test_equal_rewards_give_exactly_nothing(self, estimate, reward: float) -> None:
         got = estimate(torch.full((8,), reward), torch.zeros(8, dtype=torch.long))
         assert got.tolist() == [0.0] * 8
 
     @pytest.mark.parametrize("estimate", [group_relative, leave_one_out])
-    def test_a_group_of_one_gives_nothing(self, estimate) -> None:  # type: ignore[no-untyped-def]
+    def test_a_group_of_one_gives_nothing(self, estimate) -> None:
         assert estimate(torch.tensor([5.0]), torch.tensor([0])).tolist() == [0.0]
         assert estimate(torch.tensor([]), torch.tensor([], dtype=torch.long)).tolist() == []
 
@@ -168,7 +168,7 @@ class TestGroups:
 
     @settings(max_examples=60, deadline=None)
     @given(st.lists(st.tuples(st.floats(-5, 5, width=32), st.integers(0, 3)), min_size=1, max_size=12), st.randoms())
-    def test_permutation_and_relabelling(self, pairs: list[tuple[float, int]], random) -> None:  # type: ignore[no-untyped-def]
+    def test_permutation_and_relabelling(self, pairs: list[tuple[float, int]], random) -> None:
         order = list(range(len(pairs)))
         random.shuffle(order)
         score = torch.tensor([score for score, _ in pairs], dtype=torch.float64)

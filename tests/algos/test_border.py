@@ -257,8 +257,9 @@ class TestTool:
         options = Options(advantage="gae", entropy_coef=0.1)
         batch = prepare(policy, policy.collate([[episode] for episode in episodes]), options)
         scores = policy.scores(batch).detach().requires_grad_()
-        policy.evaluate = lambda d: policy.evaluate_scores(d, scores)  # type: ignore[method-assign]
-        policy_loss(policy, batch, options)[0].backward()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(policy, "evaluate", lambda decisions: policy.evaluate_scores(decisions, scores))
+            policy_loss(policy, batch, options)[0].backward()
         assert scores.grad is not None
         assert bool((scores.grad[~batch.mask] == 0).all())
         assert bool((scores.grad[batch.mask].abs().sum(-1) > 0).all())

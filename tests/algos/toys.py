@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,10 @@ class CharTablePolicy(TrainablePolicy):
         greedy: bool = False,
         forced: Sequence[Any] | None = None,
     ) -> Acted:
-        actions, memories, records, stops = [], [], [], []
+        actions: list[str] = []
+        memories: list[list[int]] = []
+        records: list[dict[str, Any] | None] = []
+        stops: list[str | None] = []
         for i, observation in enumerate(observations):
             before = list((memory[i] if memory else None) or [])
             given, ids, logps = self.encode(observation), [], []
@@ -205,13 +209,14 @@ class CharTablePolicy(TrainablePolicy):
         tokens: list[list[int]] = []
         logps: list[float] = []
         learned: list[list[Episode]] = []
-        for episode in (episode for row in rows for episode in row):
+        for episode in chain.from_iterable(rows):
             # A label is learnt in a row of its own, after the learner's history, as masked prefix.
             ends = range(len(episode)) if labels else [len(episode) - 1]
             for end in ends:
                 if labels and episode.steps[end].label is None:
                     continue
-                row, sizes = [], []
+                row: list[int] = []
+                sizes: list[Any] = []
                 for position, step in enumerate(episode.steps[: end + 1]):
                     given = self.encode(step.observation)
                     own = step.record["ids"].tolist() if step.record else [*self.encode(step.action), self.end]
@@ -236,8 +241,8 @@ class CharTablePolicy(TrainablePolicy):
         decisions, _ = layout(learned, widths)
         decisions.logp[decisions.mask] = torch.tensor(logps, dtype=torch.float32)
         padded = torch.zeros(decisions.mask.shape, dtype=torch.long)
-        for b, row in enumerate(tokens):
-            padded[b, : len(row)] = torch.tensor(row)
+        for b, ids in enumerate(tokens):
+            padded[b, : len(ids)] = torch.tensor(ids)
         decisions.inputs = {"tokens": padded}
         return decisions
 
