@@ -13,6 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+_WORTH_SHARING = 8
+"""Fewest tokens of a common beginning that are read apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +78,11 @@ class TorchEngine:
     """Samples from a transformers causal language model with a KV cache.
 
     Prompts are padded on the left and masked, positions count real tokens only, and lengths decide everything,
-    so a pad token that is also the EOS does no harm. A prompt that several rows share is read once. Rows that
-    are done leave the batch. Randomness is one uniform number a token, drawn from a generator of the engine's
-    own in the caller's order: what a row samples depends neither on how the batch is cut nor on who else leaves
-    it (but for the rounding of the model's own arithmetic), and the global generators are left alone.
+    so a pad token that is also the EOS does no harm. A prompt that several rows share is read once, and so is what
+    all prompts of a batch begin with. Rows that are done leave the batch. Randomness is one uniform number a token,
+    drawn from a generator of the engine's own in the caller's order: what a row samples depends neither on how the
+    batch is cut nor on who else leaves it (but for the rounding of the model's own arithmetic), and the global
+    generators are left alone.
 
     Args:
         model: A causal language model; it is used as it is at each call, so weights may change in between.
@@ -208,15 +213,12 @@ class TorchEngine:
         """Generate for the B rows of ``chunk`` into ``done``."""
         device = self.device
         distinct = {row: number for number, row in enumerate(dict.fromkeys(rows[i] for i in chunk))}
-        width = max(map(len, distinct))
-        ids = torch.tensor([(0,) * (width - len(row)) + row for row in distinct], device=device)  # [U, L]
-        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in distinct], device=device)
         cache: Any = DynamicCache(config=self.model.config)
-        logits = self._forward(ids, mask, (mask.cumsum(1) - 1).clamp(min=0), cache)  # [U, V]
+        logits, mask = self._read(list(distinct), cache)
         live = list(chunk)
         pick = torch.tensor([distinct[rows[i]] for i in live], device=device)
         if len(live) > len(distinct):
-            cache.reorder_cache(pick)  # the one selection of rows that every kind of cache layer has
+            cache.reorder_cache(pick)
         mask, logits = mask[pick], logits[pick]
         position = mask.sum(1, keepdim=True)  # [B, 1]
         uniform = uniform.to(device) if device.type != "mps" else uniform.float().to(device)
@@ -246,6 +248,33 @@ class TorchEngine:
             position = position + 1
             step += 1
 
+    def _read(self, prompts: list[tuple[int, ...]], cache: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read U different prompts into ``cache``; what they all begin with is read once.
+
+        Returns:
+            The float32 logits [U, V] after each prompt, and the mask [U, L] of real tokens.
+        """
+        device = self.device
+        # Padding then lies between the beginning and the rest. Full attention does not mind; a sliding window, which
+        # counts places, and a recurrent layer do.
+        full = all(type(layer) is DynamicLayer for layer in cache.layers)
+        shared = _shared_prefix(prompts) if full and len(prompts) > 1 else 0
+        if shared < _WORTH_SHARING:
+            shared = 0
+        if shared:
+            prefix = torch.tensor([prompts[0][:shared]], device=device)
+            self._forward(prefix, torch.ones_like(prefix), torch.arange(shared, device=device)[None], cache)
+            # The one selection of rows that every kind of cache layer has.
+            cache.reorder_cache(torch.zeros(len(prompts), dtype=torch.long, device=device))
+        rests = [prompt[shared:] for prompt in prompts]
+        width = max(map(len, rests))
+        ids = torch.tensor([(0,) * (width - len(rest)) + rest for rest in rests], device=device)
+        mask = torch.tensor(
+            [[1] * shared + [0] * (width - len(rest)) + [1] * len(rest) for rest in rests], device=device
+        )
+        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, shared:]
+        return self._forward(ids, mask, positions, cache), mask
+
     def _forward(self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
         """Return the float32 logits [B, V] after the last of ``ids`` [B, L]; ``cache`` grows by L."""
         options: dict[str, Any] = {self._cache_name: cache}
@@ -255,6 +284,13 @@ class TorchEngine:
             options["logits_to_keep"] = 1
         out = self.model(input_ids=ids, attention_mask=mask, use_cache=True, **options)
         return out.logits[:, -1].float()
+
+
+def _shared_prefix(prompts: list[tuple[int, ...]]) -> int:
+    """Return how many tokens all prompts begin with, leaving at least one to each."""
+    first, last = min(prompts), max(prompts)  # what these two share, all share
+    most = min(map(len, prompts)) - 1
+    return next((k for k in range(most) if first[k] != last[k]), most)
 
 
 def _draw(logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:

@@ -93,6 +93,34 @@ def test_logps_equal_a_full_forward_in_a_padded_batch(model, temperature):
         assert completion.logps == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("shared", [7, 8, 9, 24])
+def test_a_common_beginning_changes_nothing(model, shared):
+    prefix = [(7 * i) % 43 + 3 for i in range(shared)]
+    prompts = [prefix + rest for rest in ([5], [7, 8, 9, 2, 2, 10], [4] * 20, [5], [6, 5])]
+    reads = []
+    forward = model.forward
+    model.forward = lambda *args, input_ids, **rest: reads.append(input_ids.shape) or forward(
+        *args, input_ids=input_ids, **rest
+    )
+    engine = TorchEngine(model, [2])
+    engine._cache_name, engine._takes_positions, engine._takes_keep = "cache", True, True
+    out = engine.generate(prompts, Sampling(max_tokens=10))
+    model.forward = forward
+    # One reading of the beginning, then only the rests; a short beginning is not worth it, and a sliding window
+    # would count the padding in between.
+    apart = shared >= 8 and model.config.model_type != "mistral"
+    assert [tuple(shape) for shape in reads[:2]] == ([(1, shared), (4, 20)] if apart else [(4, shared + 20), (5, 1)])
+    for prompt, completion in zip(prompts, out, strict=True):
+        assert completion.logps == pytest.approx(logps_by_hand(model, prompt, completion.ids), abs=1e-5)
+
+
+def test_a_prompt_that_is_the_beginning_of_all_others(model):
+    prompts = [[9] * 12, [9] * 12 + [4], [9] * 30]
+    out = TorchEngine(model, [2]).generate(prompts, Sampling(max_tokens=6))
+    for prompt, completion in zip(prompts, out, strict=True):
+        assert completion.logps == pytest.approx(logps_by_hand(model, prompt, completion.ids), abs=1e-5)
+
+
 def test_float64_leaves_only_the_rounding_of_the_result(model):
     out = TorchEngine(model, [2], dtype=torch.float64).generate(PROMPTS, Sampling(max_tokens=20))
     for prompt, completion in zip(PROMPTS, out, strict=True):
