@@ -99,11 +99,13 @@ def test_a_common_beginning_changes_nothing(model, shared):
     prompts = [prefix + rest for rest in ([5], [7, 8, 9, 2, 2, 10], [4] * 20, [5], [6, 5])]
     reads = []
     forward = model.forward
-    model.forward = lambda *args, input_ids, **rest: reads.append(input_ids.shape) or forward(
-        *args, input_ids=input_ids, **rest
-    )
+
+    def watched(*args, input_ids, **rest):
+        reads.append(input_ids.shape)
+        return forward(*args, input_ids=input_ids, **rest)
+
     engine = TorchEngine(model, [2])
-    engine._cache_name, engine._takes_positions, engine._takes_keep = "cache", True, True
+    model.forward = watched
     out = engine.generate(prompts, Sampling(max_tokens=10))
     model.forward = forward
     # One reading of the beginning, then only the rests; a short beginning is not worth it, and a sliding window
