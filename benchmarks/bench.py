@@ -83,12 +83,12 @@ def run(
         chosen.policies,
         resume,
     )
-    session = {"started": machine.now(), "finished": None, "commit": machine.commit(), **machine.describe()}
-    known.setdefault("sessions", []).append(session)
+    part = {"started": machine.now(), "finished": None, "commit": machine.commit(), **machine.describe()}
+    known.setdefault("parts", []).append(part)
     ledger.write_run(known)
     bench = _Bench(ledger, chosen.of(known["domains"]), known["policies"], episodes, seed)
     bench.play(asked or (), console or Console(stderr=True))
-    session["finished"] = machine.now()
+    part["finished"] = machine.now()
     ledger.write_run(known)
     results = bench.results(chosen, known)
     ledger.write("results.json", results)
@@ -148,7 +148,7 @@ class _Bench:
     def results(self, suite: Suite, known: dict[str, Any]) -> dict[str, Any]:
         rows = self.rows()
         normalise(rows)
-        sessions = known["sessions"]
+        parts = known["parts"]
         return {
             "suite": suite.name,
             "version": suite.version,
@@ -166,10 +166,10 @@ class _Bench:
             "repeat": {
                 "command": _command(suite, known),
                 "seed": self.seed,
-                **{key: sessions[-1][key] for key in ("versions", "platform", "cpu", "commit")},
-                "started": sessions[0]["started"],
-                "finished": sessions[-1]["finished"],
-                "sessions": sessions,
+                **{key: parts[-1][key] for key in ("versions", "platform", "cpu", "commit")},
+                "started": parts[0]["started"],
+                "finished": parts[-1]["finished"],
+                "parts": parts,
             },
         }
 

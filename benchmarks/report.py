@@ -87,8 +87,8 @@ class _Run:
             ("started", repeat["started"]),
             ("finished", repeat["finished"]),
         ]
-        if len(repeat["sessions"]) > 1:
-            rows.append(("resumed", f"{len(repeat['sessions']) - 1} times; times are first start and last finish"))
+        if len(repeat["parts"]) > 1:
+            rows.append(("resumed", f"{len(repeat['parts']) - 1} times; times are first start and last finish"))
         return [(name, value) for name, value in rows if value]
 
 

@@ -76,6 +76,9 @@ def episode_html(episode: Episode, pictures: Pictures, *, name: str = "", turns:
     parts = []
     if system := episode.info.get("system"):
         parts.append(_block("system", system))
+    if examples := episode.info.get("examples"):
+        messages = "".join(_block(message["role"], message["content"]) for message in examples)
+        parts.append(f"<details><summary>{len(examples) // 2} worked examples before it</summary>{messages}</details>")
     for before, i in zip([-1, *shown], shown, strict=False):
         if i != before + 1:
             parts.append(f'<p class="note">… {i - before - 1:,} turns left out …</p>')

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tetrathlon.envs.episode import Episode, Step, load_episodes, save_episodes
 from tetrathlon.envs.registry import listings, load_plugins, make, register
-from tetrathlon.envs.slots import Slots, VectorSlots
+from tetrathlon.envs.slots import Slots
 from tetrathlon.envs.spaces import UnicodeText
+from tetrathlon.envs.vector_slots import VectorSlots
 
 if TYPE_CHECKING:
     from tetrathlon.envs.contract import ContractError, check, replay

@@ -18,7 +18,7 @@ from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.slots import Slots
 from tetrathlon.envs.spaces import stack
-from tetrathlon.terminal import heading, say, show_end, show_payment, show_value, step_action
+from tetrathlon.terminal import heading, say, show_end, show_given, show_payment, show_value, step_action
 
 
 class Quit(Exception):
@@ -135,8 +135,7 @@ class Watched(gym.Wrapper[Any, Any, Any, Any]):
         """Start an episode and show its first observation."""
         observation, info = super().reset(seed=seed, options=options)
         self._steps = 0
-        if system := info.get("system"):
-            say(self._console, f"system: {system}", "dim")
+        show_given(self._console, info)
         show_value(self._console, observation, whole=self._whole)
         self._film()
         return observation, info

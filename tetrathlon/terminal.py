@@ -92,8 +92,7 @@ def show_episode(console: Console, episode: Episode, number: int) -> None:
     """Print an episode turn by turn."""
     seed = f" · seed {episode.seed}" if episode.seed is not None else ""
     heading(console, f"episode {number} · {episode.env}{seed}")
-    if system := episode.info.get("system"):
-        say(console, f"system: {excerpt(system)}", "dim")
+    show_given(console, episode.info)
     for position, step in enumerate(episode.steps):
         if len(episode) > 1:
             heading(console, f"step {position}")
@@ -101,6 +100,14 @@ def show_episode(console: Console, episode: Episode, number: int) -> None:
         say(console, "> " + step_action(step), "bold")
         show_payment(console, step)
     show_end(console, episode)
+
+
+def show_given(console: Console, info: dict[str, Any]) -> None:
+    """Print what an agent is given before the first observation: the system message and worked examples."""
+    if system := info.get("system"):
+        say(console, f"system: {excerpt(system)}", "dim")
+    for message in info.get("examples") or ():
+        say(console, f"{message['role']}: {excerpt(message['content'])}", "dim")
 
 
 def step_action(step: Step) -> str:

@@ -13,7 +13,8 @@ from tests.agents.toys import Counting, Oracle
 from tetrathlon.agents.policy import Acted, ExpertPolicy, FunctionPolicy, RandomPolicy
 from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.envs.episode import Episode
-from tetrathlon.envs.slots import Slots, VectorSlots
+from tetrathlon.envs.slots import Slots
+from tetrathlon.envs.vector_slots import VectorSlots
 
 
 class Noting:

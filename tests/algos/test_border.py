@@ -15,8 +15,9 @@ from tetrathlon.algos.advantages import gae, next_values
 from tetrathlon.algos.losses import dpo, episode_sums, expectile, select, total
 from tetrathlon.algos.on_policy import Options, policy_loss, prepare, train
 from tetrathlon.envs.episode import Episode, Step
-from tetrathlon.envs.slots import Slots, VectorSlots
+from tetrathlon.envs.slots import Slots
 from tetrathlon.envs.spaces import UnicodeText
+from tetrathlon.envs.vector_slots import VectorSlots
 
 
 def advantages(batch: Decisions, value: torch.Tensor, gamma: float, lam: float) -> torch.Tensor:

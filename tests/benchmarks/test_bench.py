@@ -71,7 +71,7 @@ def timeless(results: dict[str, Any]) -> dict[str, Any]:
     kept = json.loads(json.dumps(results))
     for entry in kept["entries"]:
         del entry["seconds"], entry["cpu_seconds"]
-    for name in ("started", "finished", "sessions"):
+    for name in ("started", "finished", "parts"):
         del kept["repeat"][name]
     return kept
 
@@ -140,7 +140,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert not list(cells.glob(".*"))
     whole, resumed = strict(tmp_path / "whole" / "results.json"), strict(tmp_path / "killed" / "results.json")
     assert timeless(resumed) == timeless(whole)
-    assert len(resumed["repeat"]["sessions"]) == 3
+    assert len(resumed["repeat"]["parts"]) == 3
     for cell in (tmp_path / "whole" / "cells").iterdir():
         assert (cell / "episodes.jsonl").read_bytes() == (cells / cell.name / "episodes.jsonl").read_bytes()
 

@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "commit": None,
                 "started": "2026-01-01T00:00:00+00:00",
                 "finished": "2026-01-01T00:01:00+00:00",
-                "sessions": [{}],
+                "parts": [{}],
             },
         },
     )
@@ -125,7 +125,7 @@ def episode(text: str, success: bool) -> Episode:
         "",
         env="other",
         seed=1,
-        info={"system": text[:2000]},
+        info={"system": text[:2000], "examples": [{"role": "user", "content": text[:2000]}] * 2},
     )
 
 

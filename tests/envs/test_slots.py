@@ -20,8 +20,9 @@ from tetrathlon.agents.policy import Acted, ExpertPolicy, FunctionPolicy
 from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.envs.codec import fingerprint
 from tetrathlon.envs.episode import Episode, to_json
-from tetrathlon.envs.slots import Slots, SlotsLike, VectorSlots
+from tetrathlon.envs.slots import Slots, SlotsLike
 from tetrathlon.envs.spaces import stack, unbatch_info, unstack
+from tetrathlon.envs.vector_slots import VectorSlots
 
 MODES = list(AutoresetMode)
 Make = Callable[[], gym.Env[Any, Any]]

@@ -1,0 +1,219 @@
+"""The slots of a batched ``VectorEnv``, which steps all of its environments at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from tetrathlon.envs.slots import Ready
+from tetrathlon.envs.spaces import null_sample, stack, unbatch_info, unstack
+
+
+class VectorSlots:
+    """The slots of a batched ``VectorEnv``, in any of Gymnasium's three autoreset modes.
+
+    It does what :class:`~tetrathlon.envs.slots.Slots` does, in lock-step: it takes actions for all live slots at once. An idle slot is reset where it must be and fed a null action
+    that nobody records. Where the environment has a masked reset (``SyncVectorEnv``, ``AsyncVectorEnv``, or
+    ``metadata["masked_reset"]``) seeds and options are honoured by slot; elsewhere they are refused, and a slot
+    restarts by the environment's own autoreset. An environment that raises takes the whole vector down.
+
+    Args:
+        venv: The vector environment.
+        seed: Seed of the first reset where there is no masked reset.
+    """
+
+    lockstep = True
+
+    def __init__(self, venv: VectorEnv[Any, Any, Any], *, seed: int | None = None) -> None:
+        mode = venv.metadata.get("autoreset_mode")
+        if mode is None:
+            raise ValueError(
+                f"{venv} does not say its autoreset mode: set metadata['autoreset_mode'] to one of "
+                f"{[m.name for m in AutoresetMode]}"
+            )
+        self._venv = venv
+        self._mode = AutoresetMode(mode)
+        self._masked = isinstance(venv.unwrapped, SyncVectorEnv | AsyncVectorEnv) or bool(
+            venv.metadata.get("masked_reset")
+        )
+        if self._mode is AutoresetMode.DISABLED and not self._masked:
+            raise ValueError(f"{venv} neither resets by itself nor by mask: a slot could never restart")
+        self._seed = seed
+        self.observation_space = venv.single_observation_space
+        self.action_space = venv.single_action_space
+        self._null = null_sample(venv.single_action_space)
+        n = venv.num_envs
+        self._begun = False
+        self._live = np.zeros(n, dtype=bool)
+        self._starting = np.zeros(n, dtype=bool)  # waits for the environment's own autoreset
+        self._over = np.zeros(n, dtype=bool)  # ended at the last step
+        self._actions: dict[int, Any] = {}
+        self._done: list[Ready] = []
+        self._fresh: dict[int, tuple[Any, dict[str, Any]]] = {}  # SAME_STEP: the next episode's first observation
+
+    def __len__(self) -> int:
+        return self._venv.num_envs
+
+    def reset(
+        self,
+        ids: Sequence[int],
+        seeds: Sequence[int | None] | None = None,
+        options: Sequence[dict[str, Any] | None] | None = None,
+    ) -> None:
+        """Start an episode in each of ``ids``.
+
+        Raises:
+            ValueError: Seeds or options were given and the environment cannot honour them by slot.
+        """
+        ids, seeds, options = list(ids), list(seeds or [None] * len(ids)), list(options or [None] * len(ids))
+        if self._masked:
+            self._reset_masked(ids, seeds, options)
+        elif any(seed is not None for seed in seeds) or any(option for option in options):
+            raise ValueError(
+                f"{self._venv} has no masked reset: it cannot honour seeds {seeds} and options {options} by slot. "
+                "Use gym.make_vec(..., vectorization_mode='sync'), or give one seed to VectorSlots(venv, seed=...)"
+            )
+        else:
+            self._reset_by_itself(ids)
+
+    def send(self, ids: Sequence[int], actions: Sequence[Any]) -> None:
+        """Keep an action for each of ``ids``; the vector steps at :meth:`ready`, once every live slot has one."""
+        for i, action in zip(ids, actions, strict=True):
+            if not self._live[i]:
+                raise gym.error.ResetNeeded(f"slot {i} has no episode under way; reset it before sending actions")
+            self._actions[i] = action
+
+    def ready(self, block: bool = True) -> list[Ready]:
+        """Return the answers that are there, stepping the vector where there is none and ``block`` is true.
+
+        Raises:
+            RuntimeError: A live slot has no action: the vector moves in lock-step.
+        """
+        while block and not self._done and (self._live.any() or self._starting.any()):
+            missing = [i for i in np.flatnonzero(self._live).tolist() if i not in self._actions]
+            if missing:
+                raise RuntimeError(f"a vector environment steps in lock-step: slots {missing} have no action")
+            self._step()
+        answers, self._done = sorted(self._done, key=lambda ready: ready.id), []
+        return answers
+
+    def drop(self, ids: Sequence[int]) -> None:
+        """Give up the episode of each of ``ids``, which its environment has not ended."""
+        for i in ids:
+            self._live[i] = False
+            self._actions.pop(i, None)
+
+    def expert(self, ids: Sequence[int], k: int = 1) -> list[Any]:
+        """Return the expert's next action (or next ``k``) for each of ``ids``; nothing changes by asking."""
+        every = self._venv.call("expert_action", k)  # type: ignore[attr-defined]
+        return [every[i] for i in ids]
+
+    def get_state(self, ids: Sequence[int]) -> list[Any]:
+        """Return the exact state of each of ``ids``.
+
+        Raises:
+            TypeError: The environment runs in other processes and keeps its states to itself.
+        """
+        return [self._env(i, "get_state").get_wrapper_attr("get_state")() for i in ids]
+
+    def set_state(self, ids: Sequence[int], states: Sequence[Any]) -> None:
+        """Restore states of slots.
+
+        Raises:
+            TypeError: The environment runs in other processes and keeps its states to itself.
+        """
+        envs = [self._env(i, "set_state") for i in ids]
+        self._reset_masked(list(ids), [None] * len(ids), [None] * len(ids), announce=False)
+        for i, env, state in zip(ids, envs, states, strict=True):
+            observation, info = env.get_wrapper_attr("set_state")(state)
+            self._done.append(Ready(i, observation, info=info, started=True))
+
+    def close(self) -> None:
+        """Close the vector environment."""
+        self._venv.close()
+
+    def _env(self, i: int, what: str) -> gym.Env[Any, Any]:
+        vector = self._venv.unwrapped
+        if not isinstance(vector, SyncVectorEnv):
+            raise TypeError(f"{self._venv} has no {what} by slot; a SyncVectorEnv or Slots has")
+        return vector.envs[i]
+
+    def _reset_masked(self, ids: list[int], seeds: list[Any], options: list[Any], announce: bool = True) -> None:
+        if not self._begun:  # the vector must have been reset as a whole once
+            self._begin()
+        # One call a distinct option dict: a vector environment takes one for all.
+        waiting = list(zip(ids, seeds, options, strict=True))
+        while waiting:
+            shared = waiting[0][2]
+            now = [entry for entry in waiting if entry[2] == shared]
+            waiting = [entry for entry in waiting if entry[2] != shared]
+            mask = np.zeros(len(self), dtype=bool)
+            by_slot: list[int | None] = [None] * len(self)
+            for i, seed, _ in now:
+                mask[i] = True
+                by_slot[i] = seed
+            observations, infos = self._venv.reset(
+                seed=by_slot,  # type: ignore[arg-type]
+                options={**(shared or {}), "reset_mask": mask.copy()},
+            )
+            items = unstack(self.observation_space, observations, len(self))
+            for i, _, _ in now:
+                self._live[i], self._over[i] = True, False
+                self._actions.pop(i, None)
+                if announce:
+                    self._done.append(Ready(i, items[i], info=unbatch_info(infos, i), started=True))
+
+    def _begin(self) -> tuple[list[Any], dict[str, Any]]:
+        self._begun = True
+        observations, infos = self._venv.reset(seed=None if self._masked else self._seed)
+        return unstack(self.observation_space, observations, len(self)), infos
+
+    def _reset_by_itself(self, ids: list[int]) -> None:
+        if not self._begun:
+            items, infos = self._begin()
+            self._fresh = {i: (items[i], unbatch_info(infos, i)) for i in range(len(self))}
+        for i in ids:
+            self._live[i] = False
+            if i in self._fresh:
+                observation, info = self._fresh.pop(i)
+                self._announce(i, observation, info)
+            else:
+                self._starting[i] = True
+
+    def _announce(self, i: int, observation: Any, info: dict[str, Any]) -> None:
+        self._live[i], self._starting[i] = True, False
+        self._done.append(Ready(i, observation, info=info, started=True))
+
+    def _step(self) -> None:
+        if self._mode is AutoresetMode.DISABLED and (stale := self._over & ~self._live).any():
+            self._venv.reset(options={"reset_mask": stale.copy()})
+            self._over &= ~stale
+        actions = [self._actions.pop(i, self._null) for i in range(len(self))]
+        batch = stack(self.action_space, actions)
+        observations, rewards, terminations, truncations, infos = self._venv.step(batch)
+        items = unstack(self.observation_space, observations, len(self))
+        restarted = self._over if self._mode is AutoresetMode.NEXT_STEP else np.zeros(len(self), dtype=bool)
+        over = np.asarray(terminations) | np.asarray(truncations)
+        self._fresh.clear()
+        for i in range(len(self)):
+            info = unbatch_info(infos, i)
+            if self._live[i]:
+                last, last_info = items[i], info
+                if over[i] and self._mode is AutoresetMode.SAME_STEP:
+                    last_info = info.pop("final_info")
+                    last = deepcopy(infos["final_obs"][i])  # as it was: an info's scalars become Python's
+                    del info["final_obs"]
+                    self._fresh[i] = (items[i], info)
+                self._live[i] = not over[i]
+                reward, terminated, truncated = float(rewards[i]), bool(terminations[i]), bool(truncations[i])
+                self._done.append(Ready(i, last, reward, terminated, truncated, last_info))
+            elif self._starting[i] and (restarted[i] or (over[i] and self._mode is AutoresetMode.SAME_STEP)):
+                info.pop("final_info", None)
+                info.pop("final_obs", None)
+                self._announce(i, items[i], info)
+        self._over = over
