@@ -17,10 +17,11 @@ from tetrathlon.envs.spaces import null_sample, stack, unbatch_info, unstack
 class VectorSlots:
     """The slots of a batched ``VectorEnv``, in any of Gymnasium's three autoreset modes.
 
-    It does what :class:`~tetrathlon.envs.slots.Slots` does, in lock-step: it takes actions for all live slots at once. An idle slot is reset where it must be and fed a null action
-    that nobody records. Where the environment has a masked reset (``SyncVectorEnv``, ``AsyncVectorEnv``, or
-    ``metadata["masked_reset"]``) seeds and options are honoured by slot; elsewhere they are refused, and a slot
-    restarts by the environment's own autoreset. An environment that raises takes the whole vector down.
+    It does what :class:`~tetrathlon.envs.slots.Slots` does, in lock-step: it takes actions for all live slots at
+    once. An idle slot is reset where it must be and fed a null action that nobody records. Where the environment has
+    a masked reset (``SyncVectorEnv``, ``AsyncVectorEnv``, or ``metadata["masked_reset"]``) seeds and options are
+    honoured by slot; elsewhere they are refused, and a slot restarts by the environment's own autoreset. An
+    environment that raises takes the whole vector down.
 
     Args:
         venv: The vector environment.
