@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -55,6 +55,10 @@ class Decisions:
     """int [B, T]: which environment step of the episode; -1 at padding."""
     group: Tensor
     """int [B]: rows of one group began at the same start; a row without one has a number of its own."""
+    source: Tensor
+    """int [B]: which of the collated rows this one came from; a row may become several, one a label."""
+    total_reward: Tensor
+    """float [B]: all that the row's episodes were paid, what no decision earned included."""
     cost: Tensor
     """float [B]: what a row costs to evaluate, in tokens, pixels or positions."""
     inputs: Any
@@ -80,7 +84,7 @@ class Decisions:
         return self.mask.shape[0]
 
     def select(self, rows: Tensor | Sequence[int]) -> Decisions:
-        """Return the rows ``rows``, by number or by a bool mask over B."""
+        """Return the rows ``rows``, by number or by a bool mask over B; T stays as it is."""
         index = torch.as_tensor(rows, device=self.mask.device)
         if index.dtype == torch.bool:
             index = index.nonzero().flatten()
@@ -150,30 +154,46 @@ class Span:
 Width = tuple[int, int]
 """(given, decided): how many positions a step takes."""
 
+Learn = Literal["own", "label", "action"]
+"""What ``collate`` takes for decisions: those of the policy itself, which have a record; the experts' labels, in the
+states that were visited; or whatever was done, by whomever: demonstrations, logs, pairs."""
+
+Last = Literal["open", "always", "never"]
+"""Which episodes are followed by their last observation: those without a termination, whose value is asked; all, for
+what reads the state after the last decision (a reward model); or none, where only decisions are learnt."""
+
 
 def layout(
-    rows: Sequence[Sequence[Episode]], widths: Sequence[Sequence[Sequence[Width | int]]]
+    rows: Sequence[Sequence[Episode]],
+    widths: Sequence[Sequence[Sequence[Width | int]]],
+    *,
+    last: Last = "open",
+    source: Sequence[int] | None = None,
 ) -> tuple[Decisions, list[list[Span]]]:
     """Lay out the structure of a batch, so that a policy cannot misplace a reward.
 
     A policy says only how many positions each step takes; every column but ``logp``, ``cut``, ``inputs`` and
     ``cost`` is set here. Within a step what was given comes first, then the decisions. The reward is paid at the
     step's last decision; that of a step without decisions (inside an open-loop chunk, a forced action) at the
-    decision before it in the episode, and nowhere if there is none. An episode that was truncated or not
-    finished is followed by its last observation and one more position, which is ``final``.
+    decision before it in the episode, and nowhere if there is none. A step whose info lists ``step_rewards`` was a
+    chunk and took as many environment steps. An episode that was truncated or not finished is followed by its last
+    observation and one more position, which is ``final``.
 
     Args:
         rows: B rows of episodes, each with a step or more.
         widths: For each row and episode one (given, decided) a step: (5, 3) a prompt and an answer, (0, 1) a
             control step or a chunk, (0, 0) inside a chunk; and then the number of positions that the last
             observation takes, used only where it is laid out: 0 for control.
+        last: Which episodes are followed by their last observation; see :data:`Last`.
+        source: Which of the collated rows each of these came from; default: row b from row b.
 
     Returns:
         The batch, with NaN in ``logp``, False in ``cut``, T in ``cost`` and an empty dict in ``inputs``; and for
         each row the spans in order.
 
     Raises:
-        ValueError: The widths do not fit the episodes, or an episode has no step.
+        ValueError: The widths do not fit the episodes, an episode has no step, or a row of a group holds more than
+            one episode.
     """
     spans: list[list[Span]] = []
     for b, (row, row_widths) in enumerate(zip(rows, widths, strict=True)):
@@ -182,7 +202,11 @@ def layout(
         for e, (episode, sizes) in enumerate(zip(row, row_widths, strict=True)):
             if not episode.steps:
                 raise ValueError(f"episode {e} of row {b} has no step")
-            if len(sizes) != len(episode) + 1 or not isinstance(sizes[-1], int):
+            if row[0].group is not None and len(row) > 1:
+                raise ValueError(
+                    f"row {b} belongs to group {row[0].group} and holds {len(row)} episodes; it may hold one"
+                )
+            if len(sizes) != len(episode) + 1 or isinstance(sizes[-1], tuple):
                 raise ValueError(
                     f"episode {e} of row {b} has {len(episode)} steps: it needs as many (given, decided) and "
                     f"then the size of its last observation, got {list(sizes)}"
@@ -191,9 +215,10 @@ def layout(
                 given, decided = cast(Width, size)
                 spans[b].append(Span(e, s, position, given, decided))
                 position += given + decided
-            if not episode.steps[-1].terminated:
-                spans[b].append(Span(e, len(episode), position, sizes[-1], 1))
-                position += sizes[-1] + 1
+            if last == "always" or (last == "open" and not episode.steps[-1].terminated):
+                tail = int(cast(int, sizes[-1]))
+                spans[b].append(Span(e, len(episode), position, tail, 1))
+                position += tail + 1
     longest = max((row_spans[-1].end for row_spans in spans if row_spans), default=0)
     shape = (len(rows), longest)
     decisions = Decisions(
@@ -208,29 +233,31 @@ def layout(
         episode=torch.full(shape, -1, dtype=torch.long),
         turn=torch.full(shape, -1, dtype=torch.long),
         group=_groups(rows),
+        source=torch.arange(len(rows)) if source is None else torch.tensor(list(source), dtype=torch.long),
+        total_reward=torch.tensor([float(sum(episode.total_reward for episode in row)) for row in rows]),
         cost=torch.tensor([float(row_spans[-1].end if row_spans else 0) for row_spans in spans]),
         inputs={},
     )
     for b, (row, row_spans) in enumerate(zip(rows, spans, strict=True)):
-        last: int | None = None  # the latest decision of this episode
+        latest: int | None = None  # the latest decision of this episode
         for span in row_spans:
             episode = row[span.episode]
             decisions.episode[b, span.start : span.end] = span.episode
             decisions.turn[b, span.start : span.end] = span.step
             if span.step == 0:
-                last = None
+                latest = None
             if span.step == len(episode):
                 decisions.final[b, span.first] = True
                 continue
             step = episode.steps[span.step]
             if span.decided:
                 decisions.mask[b, span.first : span.end] = True
-                last = span.end - 1
-            if last is not None:
-                decisions.reward[b, last] += step.reward
-                decisions.env_steps[b, last] += int(step.info.get("env_steps", 1))
-                decisions.terminated[b, last] = step.terminated
-                decisions.truncated[b, last] = step.truncated and not step.terminated
+                latest = span.end - 1
+            if latest is not None:
+                decisions.reward[b, latest] += step.reward
+                decisions.env_steps[b, latest] += len(step.info.get("step_rewards", (step.reward,)))
+                decisions.terminated[b, latest] = step.terminated
+                decisions.truncated[b, latest] = step.truncated and not step.terminated
     return decisions, spans
 
 

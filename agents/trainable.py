@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from tetrathlon.agents.decisions import Decisions, Evaluation
+from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn
 from tetrathlon.agents.policy import Acted
 from tetrathlon.envs.episode import Episode
 
@@ -34,20 +34,27 @@ class TrainablePolicy(nn.Module):
         """See :meth:`tetrathlon.agents.policy.Policy.act`."""
 
     @abstractmethod
-    def collate(self, rows: Sequence[Sequence[Episode]], labels: bool = False) -> Decisions:
+    def collate(self, rows: Sequence[Sequence[Episode]], *, learn: Learn = "own", last: Last = "open") -> Decisions:
         """Return what was decided in B rows of episodes, as tensors.
 
-        Records are used as they are, never encoded anew. With ``labels`` the decisions are the experts' labels,
-        in the states that the policy visited, and ``logp`` is NaN.
+        Records are used as they are, never encoded anew. What has no record (a label, an action of somebody else) is
+        encoded, and its ``logp`` is NaN.
 
         Args:
             rows: B rows: one episode for language and for groups, those of one slot's stretch for control.
-            labels: Whether to learn ``Step.label`` instead of what was done.
+            learn: Whose decisions: the policy's own, the experts' labels, or whatever was done; see
+                :data:`~tetrathlon.agents.decisions.Learn`.
+            last: Which last observations are laid out; handed on to
+                :func:`~tetrathlon.agents.decisions.layout`.
         """
 
     @abstractmethod
     def evaluate(self, decisions: Decisions) -> Evaluation:
-        """Return log-probability and entropy at mask, and with a critic the value at mask | final."""
+        """Return log-probability and entropy at mask, and with a critic the value at mask | final.
+
+        Padding need not be computed: columns that no row uses may be cut off inside, as long as what is returned is
+        [B, T].
+        """
 
     @abstractmethod
     def snapshot(self) -> TrainablePolicy:

@@ -46,7 +46,7 @@ def next_values(value: Tensor, mask: Tensor, final: Tensor, terminated: Tensor) 
         float [B, T]; 0 where there is no decision.
     """
     index, valid = compact(mask | final)
-    values = torch.where(valid, value.gather(1, index), 0.0)
+    values = torch.where(valid, _float(value).gather(1, index), 0.0)
     following = torch.cat([values[:, 1:], values.new_zeros(values.shape[0], 1)], dim=1)
     following = torch.where(terminated.gather(1, index), 0.0, following)
     return _scatter(following, index, valid & mask.gather(1, index), mask.shape)
@@ -88,11 +88,12 @@ def gae(
         advantage: float [B, T], 0 where there is no decision.
         returns: float [B, T], advantage + value, 0 where there is no decision.
     """
+    reward, value = _float(reward), _float(value)
     index, valid = compact(mask | final)
     decided = valid & mask.gather(1, index)
     values = torch.where(valid, value.gather(1, index), 0.0)
     rewards = torch.where(decided, reward.gather(1, index), 0.0)
-    discount = torch.as_tensor(gamma, dtype=values.dtype) ** env_steps.gather(1, index)
+    discount = torch.as_tensor(gamma, dtype=values.dtype, device=values.device) ** env_steps.gather(1, index)
     ends = terminated.gather(1, index)
     following = next_values(value, mask, final, terminated).gather(1, index)
     delta = rewards + discount * following - values
@@ -106,24 +107,16 @@ def gae(
     return _scatter(advantage, index, decided, mask.shape), _scatter(returns, index, decided, mask.shape)
 
 
+def _float(x: Tensor) -> Tensor:
+    """Return ``x`` in float32 at least: a bfloat16 count stops at 256, and gamma .999 rounds to 1."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
 def _scatter(compacted: Tensor, index: Tensor, valid: Tensor, shape: torch.Size) -> Tensor:
     full = compacted.new_zeros(shape)
     rows = torch.arange(shape[0], device=index.device)[:, None].expand_as(index)
     full[rows[valid], index[valid]] = compacted[valid]
     return full
-
-
-def row_returns(reward: Tensor, mask: Tensor) -> Tensor:
-    """Return the undiscounted sum of rewards of each row.
-
-    Args:
-        reward: float [B, T], read at ``mask``.
-        mask: bool [B, T].
-
-    Returns:
-        float [B].
-    """
-    return torch.where(mask, reward, 0.0).sum(dim=1)
 
 
 def group_relative(score: Tensor, group: Tensor, *, scale: Scale = "std", ddof: int = 1, eps: float = 1e-6) -> Tensor:
@@ -146,6 +139,7 @@ def group_relative(score: Tensor, group: Tensor, *, scale: Scale = "std", ddof: 
     """
     if scale not in ("std", "none"):
         raise ValueError(f"scale must be 'std' or 'none', got {scale!r}")
+    score = _float(score)
     ok, member, count = _membership(score, group)
     mean = _group_sum(torch.where(ok, score, 0.0), member) / count.clamp(min=1)
     centred = torch.where(ok, score - mean[member], 0.0)
@@ -168,6 +162,7 @@ def leave_one_out(score: Tensor, group: Tensor) -> Tensor:
     Returns:
         float [B].
     """
+    score = _float(score)
     ok, member, count = _membership(score, group)
     total = _group_sum(torch.where(ok, score, 0.0), member)
     others = (total[member] - torch.where(ok, score, 0.0)) / (count[member] - 1).clamp(min=1)

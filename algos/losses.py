@@ -8,6 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+_LARGEST_LOG_RATIO = 20.0
+
 
 def select(x: Tensor, mask: Tensor) -> Tensor:
     """Return ``x`` with 0 where ``mask`` is False; gradients there are exactly 0, whatever ``x`` was."""
@@ -31,6 +33,16 @@ def total(loss: Tensor, mask: Tensor, denominator: Tensor | float) -> Tensor:
     return select(loss, mask).sum() / count.clamp(min=1)
 
 
+def exp_linear(x: Tensor) -> Tensor:
+    """Return ``exp(x)``, going on as its tangent above 20, so that value and gradient stay finite and are never 0.
+
+    Args:
+        x: float, any shape: a log-ratio.
+    """
+    capped = x.clamp(max=_LARGEST_LOG_RATIO)
+    return capped.exp() * (1 + (x - capped))
+
+
 def clipped_surrogate(
     logp: Tensor,
     old_logp: Tensor,
@@ -46,7 +58,7 @@ def clipped_surrogate(
     .. math:: -\min(\rho A, \mathrm{clip}(\rho, 1 - \epsilon_{low}, 1 + \epsilon_{high}) A)
 
     A larger ``clip_high`` is Clip-Higher (DAPO, Yu et al., 2025, eq. 10). ``dual_clip`` c > 1 bounds the loss of
-    a negative advantage by -c A (Ye et al., 2020, eq. 4).
+    a negative advantage by -c A (Ye et al., 2020, eq. 4). Ratios above e**20 grow linearly; see :func:`exp_linear`.
 
     Args:
         logp: float [B, T], under the policy, with gradients.
@@ -61,8 +73,7 @@ def clipped_surrogate(
         loss: float [B, T], 0 outside the mask.
         ratio: float [B, T], 1 outside the mask.
     """
-    log_ratio = select(logp.float(), mask) - select(old_logp.float(), mask)
-    ratio = log_ratio.exp()
+    ratio = exp_linear(select(logp.float(), mask) - select(old_logp.float(), mask))
     gain = select(advantage.float(), mask)
     loss = -torch.minimum(ratio * gain, ratio.clamp(1 - clip_low, 1 + clip_high) * gain)
     if dual_clip is not None:
@@ -115,14 +126,17 @@ def dpo(margin: Tensor, beta: float) -> Tensor:
     return -torch.nn.functional.logsigmoid(beta * margin)
 
 
-def episode_sums(x: Tensor, mask: Tensor) -> Tensor:
-    """Return the sum of ``x`` over the decisions of each row.
+def episode_sums(x: Tensor, mask: Tensor, episode: Tensor) -> Tensor:
+    """Return the sum of ``x`` over the decisions of each episode.
 
     Args:
         x: float [B, T].
         mask: bool [B, T].
+        episode: int [B, T], which episode of its row; read at ``mask``.
 
     Returns:
-        float [B].
+        float [B, E], E the most episodes that a row holds; 0 where a row holds fewer.
     """
-    return select(x, mask).sum(dim=1)
+    index = torch.where(mask, episode, 0)
+    count = int(index.max()) + 1 if index.numel() else 0
+    return x.new_zeros(x.shape[0], count).scatter_add(1, index, select(x, mask))

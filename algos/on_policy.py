@@ -11,9 +11,9 @@ from torch import nn
 
 from tetrathlon.agents.decisions import Decisions
 from tetrathlon.agents.trainable import TrainablePolicy
-from tetrathlon.algos.advantages import gae, group_relative, leave_one_out, row_returns
+from tetrathlon.algos.advantages import gae, group_relative, leave_one_out
 from tetrathlon.algos.losses import clipped_surrogate, squared_error, total
-from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.episode import Episode, scorable
 
 Rows = Sequence[Sequence[Episode]]
 
@@ -68,31 +68,40 @@ def train(
         updates: Rounds.
         after: Called with the number of the round and its metrics; a true answer stops.
 
+    Episodes whose grader failed take no part and are counted (metric ``unscorable``).
+
     Raises:
         TypeError: Advantages are ``gae`` and the policy has no critic.
+        ValueError: The policy decided nothing in what was collected.
+        FloatingPointError: A loss is not finite.
     """
+    values = getattr(policy, "critic", None)
+    critic = {id(p) for p in values.parameters()} if isinstance(values, nn.Module) else set()
     groups = [
-        {"params": [p for n, p in policy.named_parameters() if n.startswith("critic") is critic], "lr": lr}
-        for critic, lr in ((False, options.lr), (True, options.value_lr))
+        {"params": [p for p in policy.parameters() if (id(p) in critic) is of_critic], "lr": lr}
+        for of_critic, lr in ((False, options.lr), (True, options.value_lr))
     ]
     optimizer = torch.optim.AdamW([group for group in groups if group["params"]], weight_decay=0.0)
     generator = torch.Generator().manual_seed(options.seed)
     for round_ in range(updates):
-        batch = prepare(policy, policy.collate(collect()), options)
-        sums: dict[str, float] = {}
+        collected = collect()
+        rows = [row for row in map(scorable, collected) if row]
+        batch = prepare(policy, policy.collate(rows), options)
+        seen: list[dict[str, float]] = []
         for _ in range(options.epochs):
             order = torch.randperm(len(batch), generator=generator)
-            for rows in order.chunk(options.minibatches):
-                loss, metrics = policy_loss(policy, batch.select(rows), options)
+            for part in order.tensor_split(min(options.minibatches, len(batch))):
+                loss, metrics = policy_loss(policy, batch.select(part), options)
+                if not torch.isfinite(loss):
+                    raise FloatingPointError(f"the loss of round {round_} is {loss.item()}; weights are as before it")
                 optimizer.zero_grad()
                 loss.backward()
-                metrics["grad_norm"] = float(nn.utils.clip_grad_norm_(policy.parameters(), options.max_grad_norm))
+                norm = nn.utils.clip_grad_norm_(policy.parameters(), options.max_grad_norm)
+                seen.append({**metrics, "grad_norm": float(norm)})
                 optimizer.step()
-                for name, value in metrics.items():
-                    sums[name] = sums.get(name, 0.0) + value
-        steps = options.epochs * min(options.minibatches, len(batch))
-        metrics = {name: value / steps for name, value in sums.items()}
-        metrics["reward"] = float(row_returns(batch.reward, batch.mask).mean())
+        metrics = {name: sum(one[name] for one in seen) / len(seen) for name in seen[0]}
+        metrics["reward"] = float(batch.total_reward.mean())
+        metrics["unscorable"] = float(sum(map(len, collected)) - sum(map(len, rows)))
         if after is not None and after(round_, metrics):
             return
 
@@ -100,6 +109,8 @@ def train(
 @torch.no_grad()
 def prepare(policy: TrainablePolicy, batch: Decisions, options: Options) -> Decisions:
     """Add ``old_logp``, ``advantage`` and, with a critic, ``returns``."""
+    if not batch.mask.any():
+        raise ValueError("nothing in these episodes was decided by the policy: there is nothing to learn from")
     evaluation = policy.evaluate(batch)
     batch.old_logp = evaluation.logp
     if options.advantage == "gae":
@@ -118,7 +129,8 @@ def prepare(policy: TrainablePolicy, batch: Decisions, options: Options) -> Deci
         )
     else:
         relative = group_relative if options.advantage == "group" else leave_one_out
-        score = relative(row_returns(batch.reward, batch.mask), batch.group)
+        # A row in which the policy decided nothing says nothing of it.
+        score = relative(batch.total_reward.masked_fill(~batch.mask.any(dim=1), torch.nan), batch.group)
         batch.advantage = score[:, None].expand_as(batch.reward).clone()
     if options.normalize and batch.mask.sum() > 1:
         chosen = batch.advantage[batch.mask]

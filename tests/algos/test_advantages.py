@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tetrathlon.algos.advantages import compact, gae, group_relative, leave_one_out, next_values, row_returns
+from tetrathlon.algos.advantages import compact, gae, group_relative, leave_one_out, next_values
 
 
 def run(
@@ -179,6 +179,22 @@ class TestGroups:
             assert estimate(score, group).sum().item() == pytest.approx(0.0, abs=1e-6)
 
 
-def test_row_returns_select() -> None:
-    reward = torch.tensor([[1.0, float("nan"), 2.0]])
-    assert row_returns(reward, torch.tensor([[True, False, True]])).tolist() == [3.0]
+def test_half_precision_is_computed_in_single() -> None:
+    score = (torch.arange(800) % 4 == 0).to(torch.bfloat16)
+    group = torch.zeros(800, dtype=torch.long)
+    assert group_relative(score, group)[0].item() == pytest.approx(1.7309, abs=1e-3)
+    assert leave_one_out(score.bool(), group)[0].item() == pytest.approx(600 / 799, abs=1e-6)
+    ones = torch.ones(1, 1000, dtype=torch.bfloat16)
+    never = torch.zeros(1, 1000, dtype=torch.bool)
+    got, _ = gae(
+        ones.float(),
+        torch.zeros_like(ones),
+        ~never,
+        final=never,
+        terminated=never,
+        truncated=never,
+        env_steps=ones.long(),
+        gamma=0.999,
+        lam=1.0,
+    )
+    assert got.dtype == torch.float32 and got[0, 0].item() == pytest.approx((1 - 0.999**1000) / 0.001, rel=1e-4)

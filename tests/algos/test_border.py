@@ -88,6 +88,58 @@ class TestTable:
         assert policy.logits.grad is not None
         assert policy.logits.grad.tolist() == [[pytest.approx(-0.5), pytest.approx(0.5)]]
 
+    def test_groups_are_scored_on_all_that_was_paid(self) -> None:
+        """A reward that no decision earned counts too, and a row without decisions is left out."""
+        policy = TablePolicy(4, 2)
+        paid_before = states([0, 1, 2], [1.0, 0.0], group=0)
+        paid_before.steps[0].record = None
+        forced = states([0, 1], [0.0], group=0)
+        forced.steps[0].record = None
+        episodes = [paid_before, states([0, 1], [1.0], group=0), states([0, 1], [0.0], group=0), forced]
+        batch = policy.collate([[episode] for episode in episodes])
+        assert batch.total_reward.tolist() == [1.0, 1.0, 0.0, 0.0]
+        batch = prepare(policy, batch, Options(advantage="leave_one_out"))
+        assert batch.advantage is not None
+        assert batch.advantage[:, 0].tolist() == pytest.approx([0.5, 0.5, -1.0, 0.0])
+
+    def test_a_row_of_a_group_is_one_episode(self) -> None:
+        rows = [[states([0, 1], [1.0], group=0), states([0, 1], [0.0], group=1)]]
+        with pytest.raises(ValueError, match="holds 2 episodes"):
+            TablePolicy(2, 2).collate(rows)
+
+    def test_unscorable_episodes_take_no_part(self) -> None:
+        policy = TablePolicy(2, 2)
+        episodes = [states([0, 1], [r], group=0) for r in (1.0, 1.0, 0.0)]
+        episodes[2].steps[0].info = {"grader_error": "died"}
+        before = policy.logits.detach().clone()
+        metrics: list[dict[str, float]] = []
+        train(policy, lambda: [[e] for e in episodes], Options(), 1, lambda _, m: metrics.append(m))
+        assert metrics[0]["unscorable"] == 1.0 and metrics[0]["reward"] == 1.0
+        assert torch.equal(policy.logits, before)  # two equal rewards are no signal
+
+    def test_metrics_are_means_over_the_steps_that_were_taken(self) -> None:
+        policy, metrics = TablePolicy(2, 2), []
+        rows = [[states([0, 1], [float(i % 2)], group=0)] for i in range(5)]
+        train(policy, lambda: rows, Options(lr=0.0, minibatches=4, epochs=1), 1, lambda _, m: metrics.append(m))
+        assert metrics[0]["entropy"] == pytest.approx(np.log(2))
+
+    def test_nothing_decided_and_a_loss_that_is_not_finite_stop_the_run(self) -> None:
+        policy = TablePolicy(2, 2)
+        forced = states([0, 1], [1.0])
+        forced.steps[0].record = None
+        with pytest.raises(ValueError, match="nothing in these episodes was decided"):
+            train(policy, lambda: [[forced]], Options(), 1)
+        with pytest.raises(FloatingPointError, match="loss of round 0 is nan"):
+            train(policy, lambda: [[states([0, 1], [float("nan")])]], Options(advantage="gae"), 1)
+
+    def test_only_the_critic_learns_at_the_critics_rate(self) -> None:
+        policy = TablePolicy(2, 2)
+        policy.critical = torch.nn.Parameter(torch.zeros(1))
+        rows = [[states([0, 1], [float(i % 2)], group=0)] for i in range(4)]
+        before = policy.critic.v.detach().clone()
+        train(policy, lambda: rows, Options(advantage="gae", lr=0.1, value_lr=0.0), 1)
+        assert torch.equal(policy.critic.v, before) and not torch.equal(policy.logits, torch.zeros(2, 2))
+
     @pytest.mark.parametrize("advantage", ["group", "leave_one_out", "gae"])
     @pytest.mark.parametrize("sign", [1.0, -1.0])
     def test_learns_which_action_is_paid(self, advantage: str, sign: float) -> None:
@@ -280,7 +332,7 @@ class TestTool:
         policy, _ = self.play()
         rollout = Rollout(policy, Slots(Notebook, 2), [Start(), Start()], ask=True)
         episodes = rollout.episodes()
-        batch = policy.collate([[episode] for episode in episodes], labels=True)
+        batch = policy.collate([[episode] for episode in episodes], learn="label")
         assert len(batch) == 6  # a row a turn
         labels = ["b.", "bc.", "b."] * 2
         for b, label in enumerate(labels):
@@ -301,7 +353,8 @@ class TestChunk:
         steps[-1].terminated = True
         by_step = policy.collate([[Episode(steps=steps, final_observation=8)]])
         chunks = [
-            Step(s, 0, r, info={"env_steps": k}, record=note) for s, r, k in ((0, 3.0, 3), (3, 3.0, 3), (6, 2.0, 2))
+            Step(s, 0, r, info={"step_rewards": [1.0] * k}, record=note)
+            for s, r, k in ((0, 3.0, 3), (3, 3.0, 3), (6, 2.0, 2))
         ]
         chunks[-1].terminated = True
         by_chunk = policy.collate([[Episode(steps=chunks, final_observation=8)]])
@@ -378,7 +431,7 @@ class TestImitation:
         with torch.no_grad():
             policy.logits[:, 0] = 3.0  # goes left: visits state 0 above all
         episodes = Rollout(policy, Slots(self.Line, 1), [Start()], ask=True).episodes()
-        batch = policy.collate([episodes], labels=True)
+        batch = policy.collate([episodes], learn="label")
         assert batch.mask.sum() == len(episodes[0])
         assert bool((batch.inputs["action"][batch.mask] == 1).all())
         assert batch.inputs["state"][batch.mask].tolist() == [int(s.observation) for s in episodes[0].steps]
@@ -491,26 +544,25 @@ class TestPreference:
     def test_a_pair_is_two_rows(self) -> None:
         policy = CharTablePolicy("q12.", end=".", seed=1)
         reference = policy.snapshot()
+        # Answers of somebody else, out of a file: nobody's records.
         episodes = [Episode(steps=[Step("q", text, terminated=True)], final_observation="") for text in ("1", "22")]
-        for episode in episodes:
-            episode.steps[0].record = {
-                "given": np.array([0]),
-                "ids": np.array([*policy.encode(episode.steps[0].action), 3]),
-                "logp": np.full(len(episode.steps[0].action) + 1, np.nan),
-            }
-        batch = policy.collate([[episode] for episode in episodes])
+        batch = policy.collate([[episode] for episode in episodes], learn="action")
+        assert batch.mask.sum(dim=1).tolist() == [2, 3] and bool(torch.isnan(batch.logp[batch.mask]).all())
+        assert not policy.collate([[episode] for episode in episodes]).mask.any()
         batch.pair, batch.preference = torch.tensor([0, 0]), torch.tensor([1, 0])
 
         def margin(p: CharTablePolicy) -> torch.Tensor:
-            ratio = episode_sums(p.evaluate(batch).logp - reference.evaluate(batch).logp, batch.mask)
+            ratio = episode_sums(p.evaluate(batch).logp - reference.evaluate(batch).logp, batch.mask, batch.episode)[
+                :, 0
+            ]
             return ratio[batch.preference == 1] - ratio[batch.preference == 0]
 
         assert dpo(margin(policy), 0.1).item() == pytest.approx(0.693147, abs=1e-6)
-        before = [episode_sums(policy.evaluate(batch).logp, batch.mask)[b].item() for b in range(2)]
+        before = [episode_sums(policy.evaluate(batch).logp, batch.mask, batch.episode)[b, 0].item() for b in range(2)]
         optimizer = torch.optim.SGD(policy.parameters(), 1.0)
         dpo(margin(policy), 0.1).sum().backward()
         optimizer.step()
-        after = [episode_sums(policy.evaluate(batch).logp, batch.mask)[b].item() for b in range(2)]
+        after = [episode_sums(policy.evaluate(batch).logp, batch.mask, batch.episode)[b, 0].item() for b in range(2)]
         assert after[0] > before[0] and after[1] < before[1]
         assert margin(policy).item() > 0
 
@@ -538,6 +590,25 @@ class TestLayout:
         two = Episode(steps=[Step(0, 0, 7.0), Step(0, 0, 2.0, terminated=True)])
         batch, _ = layout([[one, two]], [[[(0, 1), 0], [(0, 0), (0, 1), 0]]])
         assert batch.reward.tolist() == [[1.0, 2.0]]
+
+    def test_a_last_position_after_a_termination_is_read_by_reward_models_alone(self) -> None:
+        episode = states([0, 1, 2], [0.0, 1.0])
+        batch = TablePolicy(3, 2).collate([[episode]], last="always")
+        assert batch.final.tolist() == [[False, False, True]] and batch.inputs["state"].tolist() == [[0, 1, 2]]
+        value = torch.tensor([[0.5, 0.25, 100.0]])
+        assert next_values(value, batch.mask, batch.final, batch.terminated).tolist() == [[0.25, 0.0, 0.0]]
+        open_ended = states([0, 1, 2], [0.0, 1.0], end="")
+        assert not TablePolicy(3, 2).collate([[open_ended]], last="never").final.any()
+
+    def test_rows_of_labels_know_where_they_came_from(self) -> None:
+        policy = CharTablePolicy("ab.", end=".")
+        episodes = [
+            Episode(steps=[Step("a", "b", label="a"), Step("a", "b", label="b")]),
+            Episode(steps=[Step("b", "a")]),
+        ]
+        episodes.append(Episode(steps=[Step("b", "b", label="a")]))
+        batch = policy.collate([[episode] for episode in episodes], learn="label")
+        assert batch.source.tolist() == [0, 0, 2] and not batch.final.any()
 
     def test_widths_that_do_not_fit_are_refused(self) -> None:
         episode = Episode(steps=[Step(0, 0)])

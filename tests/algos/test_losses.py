@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tetrathlon.algos.losses import clipped_surrogate, dpo, expectile, squared_error, total
+from tetrathlon.algos.losses import clipped_surrogate, dpo, episode_sums, exp_linear, expectile, squared_error, total
 
 ONE = torch.tensor([[True]])
 
@@ -74,6 +74,27 @@ def test_clipped_gradient_is_zero() -> None:
     logp = torch.tensor([[0.5]], requires_grad=True)
     clipped_surrogate(logp, torch.zeros(1, 1), torch.ones(1, 1), ONE)[0].sum().backward()
     assert logp.grad is not None and logp.grad.item() == 0.0
+
+
+def test_ratios_beyond_any_float_stay_finite_and_keep_their_gradient() -> None:
+    for gap, advantage, options in (
+        (90.0, 1.0, {}),
+        (90.0, -1.0, {}),
+        (200.0, 0.0, {}),
+        (90.0, -1.0, {"dual_clip": 3.0}),
+    ):
+        logp = torch.tensor([[gap]], requires_grad=True)
+        loss = clipped_surrogate(logp, torch.zeros(1, 1), torch.tensor([[advantage]]), ONE, **options)[0].sum()
+        loss.backward()
+        assert torch.isfinite(loss) and logp.grad is not None and torch.isfinite(logp.grad).all()
+        assert (logp.grad.item() > 0) == (advantage < 0 and not options)
+    assert exp_linear(torch.tensor([0.0, 20.0, 21.0])).tolist() == pytest.approx([1.0, 4.8516520e8, 9.7033040e8])
+
+
+def test_episode_sums() -> None:
+    x = torch.tensor([[1.0, torch.nan, 2.0, 4.0], [8.0, 16.0, torch.nan, torch.nan]])
+    episode = torch.tensor([[0, 0, 0, 1], [0, 0, -1, -1]])
+    assert episode_sums(x, torch.isfinite(x), episode).tolist() == [[3.0, 4.0], [24.0, 0.0]]
 
 
 def test_squared_error() -> None:

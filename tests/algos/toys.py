@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tetrathlon.agents.decisions import Decisions, Evaluation, Span, layout
+from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, Span, layout
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.trainable import TrainablePolicy
-from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.episode import Episode, Step
 
 Rows = Sequence[Sequence[Episode]]
 
@@ -63,10 +64,11 @@ class TablePolicy(TrainablePolicy):
                 actions[i], records[i] = other, None
         return Acted(actions, [()] * len(actions), records)
 
-    def collate(self, rows: Rows, labels: bool = False) -> Decisions:
+    def collate(self, rows: Rows, *, learn: Learn = "own", last: Last = "open") -> Decisions:
         return collate_steps(
             rows,
-            labels,
+            learn,
+            last,
             {"state": lambda step: int(step.observation)},
             {"state": int},
             {"action": int},
@@ -108,10 +110,11 @@ class MLPPolicy(TrainablePolicy):
         chosen = logp.gather(-1, drawn[:, None])[:, 0].numpy()
         return Acted(drawn.numpy(), [()] * len(drawn), [{"logp": value} for value in chosen])
 
-    def collate(self, rows: Rows, labels: bool = False) -> Decisions:
+    def collate(self, rows: Rows, *, learn: Learn = "own", last: Last = "open") -> Decisions:
         return collate_steps(
             rows,
-            labels,
+            learn,
+            last,
             {"observation": lambda step: step.observation},
             {"observation": lambda observation: observation},
             {"action": int},
@@ -204,45 +207,40 @@ class CharTablePolicy(TrainablePolicy):
             stops.append("eos" if self.end in ids else "length")
         return Acted(tuple(actions), memories, records, stops)
 
-    def collate(self, rows: Rows, labels: bool = False) -> Decisions:
+    def collate(self, rows: Rows, *, learn: Learn = "own", last: Last = "open") -> Decisions:
         widths: list[list[list[Any]]] = []
         tokens: list[list[int]] = []
         logps: list[float] = []
-        learned: list[list[Episode]] = []
-        for episode in chain.from_iterable(rows):
+        parts: list[list[Episode]] = []
+        source: list[int] = []
+        for b, episode in enumerate(chain.from_iterable(rows)):
             # A label is learnt in a row of its own, after the learner's history, as masked prefix.
-            ends = range(len(episode)) if labels else [len(episode) - 1]
-            for end in ends:
-                if labels and episode.steps[end].label is None:
-                    continue
+            asked = [i for i, step in enumerate(episode.steps) if step.label is not None]
+            for end in asked if learn == "label" else [len(episode) - 1]:
                 row: list[int] = []
                 sizes: list[Any] = []
                 for position, step in enumerate(episode.steps[: end + 1]):
                     given = self.encode(step.observation)
                     own = step.record["ids"].tolist() if step.record else [*self.encode(step.action), self.end]
-                    if labels and position == end:
+                    if learn == "label" and position == end:
                         own = [*self.encode(step.label), self.end]
-                    decides = (position == end) if labels else step.record is not None
+                    decides = {"own": step.record is not None, "label": position == end, "action": True}[learn]
                     row += given + own
                     sizes.append((len(given), len(own)) if decides else (len(given) + len(own), 0))
                     if decides:
-                        logps += [np.nan] * len(own) if labels or not step.record else step.record["logp"].tolist()
-                part = episode
-                if labels:
-                    part = Episode(steps=episode.steps[: end + 1], final_observation="", group=episode.group)
-                    sizes.append(0)
-                else:
-                    sizes.append(len(self.encode(episode.final_observation or "")))
-                learned.append([part])
-                widths.append([sizes])
-                if not part.steps[-1].terminated:
-                    row += [*self.encode(part.final_observation or ""), self.end]
-                tokens.append(row)
-        decisions, _ = layout(learned, widths)
+                        known = step.record is not None and learn != "label"
+                        logps += (step.record or {})["logp"].tolist() if known else [np.nan] * len(own)
+                tail = self.encode(episode.final_observation or "")
+                tokens.append([*row, *tail, self.end])  # past the row's last position it is not read
+                parts.append([replace(episode, steps=episode.steps[: end + 1])])
+                widths.append([[*sizes, len(tail)]])
+                source.append(b)
+        decisions, _ = layout(parts, widths, last="never" if learn == "label" else last, source=source)
         decisions.logp[decisions.mask] = torch.tensor(logps, dtype=torch.float32)
         padded = torch.zeros(decisions.mask.shape, dtype=torch.long)
         for b, ids in enumerate(tokens):
-            padded[b, : len(ids)] = torch.tensor(ids)
+            kept = ids[: padded.shape[1]]
+            padded[b, : len(kept)] = torch.tensor(kept)
         decisions.inputs = {"tokens": padded}
         return decisions
 
@@ -267,12 +265,15 @@ class CharTablePolicy(TrainablePolicy):
 
 
 def collate_steps(
-    rows: Rows, labels: bool, of_step: dict[str, Any], of_final: dict[str, Any], actions: dict[str, Any]
+    rows: Rows, learn: Learn, last: Last, of_step: dict[str, Any], of_final: dict[str, Any], actions: dict[str, Any]
 ) -> Decisions:
     """Collate where a step is one position: what a control policy of a user needs."""
-    decides = (lambda step: step.label is not None) if labels else (lambda step: step.record is not None)
+
+    def decides(step: Step) -> bool:
+        return {"own": step.record is not None, "label": step.label is not None, "action": True}[learn]
+
     widths = [[[(0, int(decides(step))) for step in episode.steps] + [0] for episode in row] for row in rows]
-    decisions, spans = layout(rows, widths)
+    decisions, spans = layout(rows, widths, last=last)
     columns: dict[str, Tensor] = {}
 
     def put(name: str, b: int, span: Span, value: Any) -> None:
@@ -292,8 +293,8 @@ def collate_steps(
             for name, read in of_step.items():
                 put(name, b, span, read(step))
             for name, read in actions.items():
-                put(name, b, span, read(step.label if labels else step.action))
-            if not labels and step.record:
+                put(name, b, span, read(step.label if learn == "label" else step.action))
+            if learn != "label" and step.record:
                 decisions.logp[b, span.first] = float(step.record["logp"])
     decisions.inputs = columns
     return decisions
