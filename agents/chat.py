@@ -7,11 +7,14 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import Any
 
 _THINK, _THINK_END = "<think>", "</think>"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_TURNS = 16
+"""Turns of the made-up dialogue that tells whether a template keeps what is long past."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Chat:
 
     Data is data: a control token spelled out in a message or a tool's description (``<|im_end|>``) is encoded as
     the text that it is. Lone surrogates, which no tokenizer takes, become U+FFFD. A template puts in what it
-    puts in: one that writes a default system message where none is given (SmolLM2's does) keeps doing so.
+    puts in: one that writes a default system message where none is given (SmolLM2's does) keeps doing so. Where it
+    knows no system message (Gemma's refuses one), that becomes the beginning of the first user message.
 
     Without a template the text is the system message, the tools as JSON, the examples and the observation,
     separated by blank lines, and later messages follow as they are.
@@ -58,17 +62,24 @@ class Chat:
     def first(
         self, system: str, tools: Sequence[Any], examples: Sequence[dict[str, Any]], observation: str
     ) -> tuple[list[int], str]:
-        """Return the ids of a whole first prompt, and the text with which it opens the answer (``<think>``)."""
+        """Return the ids of a whole first prompt, and the text with which it opens the answer (``<think>``).
+
+        Raises:
+            ValueError: An example is no message, or the chat template refuses the messages or rewrites their text.
+        """
+        for number, message in enumerate(examples):
+            _check_example(number, message)
         if self.tokenizer.chat_template is None:
             parts = [system, *(json.dumps(tool, ensure_ascii=False) for tool in tools)]
-            parts += [*(str(message["content"]) for message in examples), observation]
+            parts += [*(message["content"] for message in examples), observation]
             text = _clean("\n\n".join(part for part in parts if part))
             start = [i for i in self.tokenizer.encode("")[:1] if i == self.tokenizer.bos_token_id]
             return start + self.text(text), ""
         marks = _Marks(self._names, [system, tools, list(examples), observation])
         system, tools, shown, observation = (marks.hide(part) for part in (system, tools, list(examples), observation))
-        messages = [*_system(system), *shown, {"role": "user", "content": observation}]
+        messages = self._begin(system, [*shown, {"role": "user", "content": observation}])
         prompt = self._render(messages, tools, True)
+        self._check_marks(marks, prompt, messages, tools)
         if tools and prompt == self._render(messages, (), True):
             warnings.warn(
                 "this tokenizer's chat template leaves tools out; describe them in the system message",
@@ -84,17 +95,24 @@ class Chat:
         appended; nothing that was sampled is encoded again.
 
         Raises:
-            ValueError: The template rewrites what it wrote before the new message, so it cannot be appended to.
+            ValueError: The template rewrites what it wrote before the new message, so it cannot be appended to, or
+                it refuses the messages or rewrites their text.
         """
         if self.tokenizer.chat_template is None:
             return self.text(_clean(observation)), ""
+        if not self._keeps_the_past:
+            raise ValueError(
+                f"the chat template cannot be appended to: of a dialogue of {_TURNS} turns it leaves out or changes "
+                "the beginning; use a template that only appends (ChatML does)"
+            )
         marks = _Marks(self._names, [dialogue.system, dialogue.tools, observation])
         system, tools, observation = (marks.hide(part) for part in (dialogue.system, dialogue.tools, observation))
-        before = [*_system(system), {"role": "user", "content": "x"}]
+        before = self._begin(system, [{"role": "user", "content": "x"}])
         turn = [*before, {"role": "assistant", "content": marks.word}]
         message = {"role": role, "content": observation}
         whole = self._render([*turn, message], tools, True)
         closed = self._render(turn, tools, False)
+        self._check_marks(marks, whole, [*turn, message], tools)
         after, end = whole.split(marks.word), closed.split(marks.word)
         if (
             len(after) != 2
@@ -104,7 +122,7 @@ class Chat:
         ):
             raise ValueError(
                 f"the chat template cannot be appended to: with a new {role} message it changes what it wrote "
-                "before; use a template that only appends (ChatML does)"
+                "before, or the text of messages; use a template that only appends (ChatML does)"
             )
         opened = _opened(whole, self._render([*turn, message], tools, False))
         last = dialogue.ids[-1] if dialogue.ids else None
@@ -153,10 +171,61 @@ class Chat:
                 return found[:1]
         return [] if self.tokenizer.eos_token_id is None else [self.tokenizer.eos_token_id]
 
+    @cached_property
+    def _has_system_role(self) -> bool:
+        user = {"role": "user", "content": "x"}
+        try:
+            one, two = (self._render([{"role": "system", "content": text}, user], (), True) for text in "01")
+        except ValueError:
+            return False
+        return one != two  # a template may also leave it out without a word
+
+    @cached_property
+    def _keeps_the_past(self) -> bool:
+        """Whether a long dialogue is rendered from its beginning and with all turns in it.
+
+        What :meth:`later` renders is short, so a template that keeps the newest messages alone would not show there.
+        """
+        words = [f"word{number}x" for number in range(2 * _TURNS + 1)]
+        turns = [{"role": ("user", "assistant")[at % 2], "content": word} for at, word in enumerate(words)]
+        whole = self._render(turns, (), True)
+        found = re.findall("word[0-9]+x", whole, re.IGNORECASE)
+        return whole.startswith(self._render(turns[:1], (), False)) and {word.lower() for word in found} == set(words)
+
+    def _begin(self, system: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Put the system message first, or into the first user message where the template has no role for it."""
+        if not system:
+            return messages
+        if self._has_system_role:
+            return [{"role": "system", "content": system}, *messages]
+        at = next(i for i, message in enumerate(messages) if message["role"] == "user")
+        user = messages[at] | {"content": f"{system}\n\n{messages[at]['content']}"}
+        return [*messages[:at], user, *messages[at + 1 :]]
+
     def _render(self, messages: list[dict[str, Any]], tools: Sequence[Any], ask: bool) -> str:
-        return self.tokenizer.apply_chat_template(
-            messages, tools=list(tools) or None, add_generation_prompt=ask, tokenize=False
-        )
+        from jinja2.exceptions import TemplateError
+
+        try:
+            return self.tokenizer.apply_chat_template(
+                messages, tools=list(tools) or None, add_generation_prompt=ask, tokenize=False
+            )
+        except TemplateError as error:
+            raise ValueError(f"the chat template refuses these messages: {error}") from error
+
+    def _check_marks(self, marks: _Marks, rendered: str, messages: list[dict[str, Any]], tools: Sequence[Any]) -> None:
+        """Raise a ValueError where the template does not copy the stand-ins in ``rendered`` as they are.
+
+        It is rendered again with others, of another length. What is shown must be the same; it is not where a
+        template changes or cuts them, and it is where a template leaves out a whole message or the tools.
+        """
+        if marks.hidden and marks.show(rendered) != marks.show(
+            self._render(marks.swap(messages), marks.swap(list(tools)), True), marks.other
+        ):
+            raise ValueError(
+                f"the chat template changes or cuts the text of messages, so the control token {marks.hidden[0]!r} in "
+                "one of them cannot be told from the template's own; use a template that copies text as it is, or "
+                "leave control tokens out of the messages"
+            )
 
     def _encode(self, rendered: str, marks: _Marks) -> list[int]:
         """Encode a rendered template: control tokens count where the template wrote them."""
@@ -175,10 +244,14 @@ class _Marks:
     """Stand-ins for control tokens in data, of letters that appear nowhere in it, so that any template copies them."""
 
     def __init__(self, names: re.Pattern[str], data: Any) -> None:
-        used = set(re.findall("mark([0-9]+)x", json.dumps(data, ensure_ascii=False)))
+        used = set(re.findall("(?:mark|stand|turn)([0-9]+)x", json.dumps(data, ensure_ascii=False)))
+        free = next(number for number in count() if str(number) not in used)
         self._names = names
-        self._stem = next(f"mark{number}x" for number in count() if str(number) not in used)
-        self.word = f"{self._stem}turn"
+        self._stem = f"mark{free}x"
+        self.other = f"stand{free}x"
+        """What a second set of stand-ins begins with; unlike the first from its first letter on."""
+        self.word = f"turn{free}x"
+        """Stands for a whole turn."""
         self.hidden: list[str] = []
 
     def hide(self, data: Any) -> Any:
@@ -191,17 +264,31 @@ class _Marks:
             return [self.hide(value) for value in data]
         return data
 
-    def show(self, text: str) -> str:
+    def swap(self, data: Any) -> Any:
+        """Return what :meth:`hide` gave (JSON) with the second set of stand-ins."""
+        if isinstance(data, str):
+            return data.replace(self._stem, self.other)
+        if isinstance(data, dict):
+            return {self.swap(key): self.swap(value) for key, value in data.items()}
+        if isinstance(data, list | tuple):
+            return [self.swap(value) for value in data]
+        return data
+
+    def show(self, text: str, stem: str | None = None) -> str:
         """Undo :meth:`hide`."""
-        return re.sub(f"{self._stem}([0-9]+)z", lambda match: self.hidden[int(match.group(1))], text)
+        return re.sub(f"{stem or self._stem}([0-9]+)z", lambda match: self.hidden[int(match.group(1))], text)
 
     def _replace(self, match: re.Match[str]) -> str:
         self.hidden.append(match.group())
         return f"{self._stem}{len(self.hidden) - 1}z"
 
 
-def _system(text: str) -> list[dict[str, str]]:
-    return [{"role": "system", "content": text}] if text else []
+def _check_example(number: int, message: Any) -> None:
+    if not isinstance(message, dict):
+        raise ValueError(f"example {number} must be a message with 'role' and 'content', got {message!r}")
+    for key in ("role", "content"):
+        if not isinstance(message.get(key), str):
+            raise ValueError(f"{key!r} of example {number} must be a string ('' for nothing), got {message.get(key)!r}")
 
 
 def _clean(text: str) -> str:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from transformers import DynamicCache
+from transformers import DynamicCache, cache_utils
 from transformers.cache_utils import DynamicLayer
 
 _WORTH_SHARING = 8
 """Fewest tokens of a common beginning that are read apart."""
+# Not every version of transformers has these kinds of cache layers: a state alone, and nothing at all.
+_STATE, _NOTHING = (getattr(cache_utils, name, None) for name in ("LinearAttentionLayer", "DummyLayer"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +84,12 @@ class TorchEngine:
     Prompts are padded on the left and masked, positions count real tokens only, and lengths decide everything,
     so a pad token that is also the EOS does no harm. A prompt that several rows share is read once, and so is what
     all prompts of a batch begin with. Rows that are done leave the batch. Randomness is one uniform number a token,
-    drawn from a generator of the engine's own in the caller's order: what a row samples depends neither on how the
-    batch is cut nor on who else leaves it (but for the rounding of the model's own arithmetic), and the global
-    generators are left alone.
+    drawn from a stream of the row's own, which the call's seed and the row's number choose: what a row samples depends
+    neither on how the batch is cut nor on the other rows and their limits (but for the rounding of the model's own
+    arithmetic), and the global generators are left alone. A call takes one number from the engine's generator.
+
+    Recurrent models (Mamba and its like) and those with recurrent layers among others are read as well; one that wants
+    a cache of its own kind (RWKV, xLSTM) is refused, and so is one that has its state in itself (RecurrentGemma).
 
     Args:
         model: A causal language model; it is used as it is at each call, so weights may change in between.
@@ -97,7 +104,7 @@ class TorchEngine:
             memory. One row is always run, however long.
 
     Raises:
-        ValueError: A limit is below 1.
+        ValueError: A limit is below 1, or the model cannot be read with a transformers ``DynamicCache``.
     """
 
     def __init__(
@@ -130,6 +137,9 @@ class TorchEngine:
         inside = model.get_base_model() if hasattr(model, "get_base_model") else model
         takes = inspect.signature(inside.forward).parameters
         self._cache_name = "cache" if "cache" in takes else "past_key_values"
+        # RWKV would swallow our cache among its other keywords and go on with no memory at all.
+        if not getattr(inside, "_supports_default_dynamic_cache", lambda: True)():
+            raise _own_cache(inside)
         self._takes_positions = "position_ids" in takes
         self._takes_keep = "logits_to_keep" in takes
 
@@ -150,14 +160,16 @@ class TorchEngine:
         Args:
             prompts: N lists of ids, none of them empty.
             sampling: How to draw.
-            limits: Most tokens of each row, below ``sampling.max_tokens``; None in it: no limit of its own.
+            limits: Most tokens of each row, below ``sampling.max_tokens``; None in it: no limit of its own. One below
+                0 counts as 0.
 
         Returns:
             N completions in the order of the prompts. A prompt that leaves no room in the context stops with
             ``"context"`` and no ids.
 
         Raises:
-            ValueError: A prompt is empty, or there are not N limits.
+            ValueError: A prompt is empty, or there are not N limits, or the model keeps nothing in the cache.
+            TypeError: A limit is not an integer.
             FloatingPointError: The model's logits are NaN.
         """
         rows = [tuple(prompt) for prompt in prompts]
@@ -165,24 +177,25 @@ class TorchEngine:
             raise ValueError(f"prompt {rows.index(())} is empty; a model needs at least one token")
         caps = [sampling.max_tokens] * len(rows)
         if limits is not None:
-            caps = [cap if own is None else max(0, min(cap, own)) for cap, own in zip(caps, limits, strict=True)]
+            caps = [
+                cap if own is None else max(0, min(cap, operator.index(own)))
+                for cap, own in zip(caps, limits, strict=True)
+            ]
         stops = ["length"] * len(rows)
         for i, row in enumerate(rows):
             if (room := self.context - len(row)) < max(caps[i], 1):
                 caps[i], stops[i] = max(int(room), 0), "context"
-        generator = self._generator
-        if sampling.seed is not None:
-            generator = torch.Generator().manual_seed(sampling.seed)
-        uniform = torch.empty(len(rows), 0, dtype=torch.float64)
-        if not sampling.greedy:
-            uniform = torch.rand(len(rows), max(caps, default=0), dtype=torch.float64, generator=generator)  # [N, T]
+        seed = sampling.seed
+        if seed is None and not sampling.greedy:
+            # One number a call, so that what later calls draw does not depend on the lengths of this one.
+            seed = int(torch.randint(2**63 - 1, (), generator=self._generator))
         done = [Completion([], [], stop) for stop in stops]
         training = self.model.training
         self.model.eval()
         try:
             with _float32_head(self.model):
                 for chunk in self._chunks(rows, caps):
-                    self._complete(chunk, rows, caps, sampling, uniform, done)
+                    self._complete(chunk, rows, caps, sampling, seed, done)
         finally:
             self.model.train(training)
         return done
@@ -207,7 +220,7 @@ class TorchEngine:
         rows: list[tuple[int, ...]],
         caps: list[int],
         sampling: Sampling,
-        uniform: torch.Tensor,
+        seed: int | None,
         done: list[Completion],
     ) -> None:
         """Generate for the B rows of ``chunk`` into ``done``."""
@@ -221,11 +234,12 @@ class TorchEngine:
             cache.reorder_cache(pick)
         mask, logits = mask[pick], logits[pick]
         position = mask.sum(1, keepdim=True)  # [B, 1]
-        uniform = uniform.to(device) if device.type != "mps" else uniform.float().to(device)
+        streams = {} if seed is None or sampling.greedy else {i: _stream(seed, i) for i in chunk}
+        precision = torch.float32 if device.type == "mps" else torch.float64
         step = 0
         while True:
-            where = torch.tensor(live, device=device)
-            tokens, logps = _draw(logits, sampling, None if sampling.greedy else uniform[where, step])
+            uniform = torch.tensor([streams[i].random() for i in live if streams], dtype=precision, device=device)
+            tokens, logps = _draw(logits, sampling, uniform if streams else None)
             keep = []
             for at, (i, token, logp) in enumerate(zip(live, tokens.tolist(), logps.tolist(), strict=True)):
                 if math.isnan(logp):
@@ -273,17 +287,41 @@ class TorchEngine:
             [[1] * shared + [0] * (width - len(rest)) + [1] * len(rest) for rest in rests], device=device
         )
         positions = (mask.cumsum(1) - 1).clamp(min=0)[:, shared:]
-        return self._forward(ids, mask, positions, cache), mask
+        logits = self._forward(ids, mask, positions, cache)
+        # A state in the model itself would stay as it is when rows are selected, and lead into the next call.
+        if not all(_holds_state(layer) for layer in cache.layers if type(layer) is _STATE):
+            raise _own_cache(self.model)
+        return logits, mask
 
-    def _forward(self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any) -> torch.Tensor:
+    def _forward(
+        self, ids: torch.Tensor, mask: torch.Tensor | None, positions: torch.Tensor, cache: Any
+    ) -> torch.Tensor:
         """Return the float32 logits [B, V] after the last of ``ids`` [B, L]; ``cache`` grows by L."""
         options: dict[str, Any] = {self._cache_name: cache}
+        if ids.shape[1] == 1 and cache.layers and all(type(layer) in (_STATE, _NOTHING) for layer in cache.layers):
+            # Nothing but states: a mask of the whole past says nothing to them, and Mamba, whose mask is as long as
+            # the ids that it is given, would stretch the one new token over all places of it. Models that have
+            # attention as well need the mask, and cut it for their recurrent layers themselves.
+            mask = None
         if self._takes_positions:
             options["position_ids"] = positions
         if self._takes_keep:
             options["logits_to_keep"] = 1
         out = self.model(input_ids=ids, attention_mask=mask, use_cache=True, **options)
         return out.logits[:, -1].float()
+
+
+def _own_cache(model: Any) -> ValueError:
+    return ValueError(
+        f"{type(model).__name__} keeps its past in a cache of its own; TorchEngine needs a causal language model that "
+        "transformers runs with its DynamicCache"
+    )
+
+
+def _holds_state(layer: Any) -> bool:
+    """Whether a recurrent cache layer was written to; its states are tensors, by number in newer versions."""
+    kinds = (layer.conv_states, layer.recurrent_states)
+    return any(state is not None for kind in kinds for state in (kind.values() if isinstance(kind, dict) else (kind,)))
 
 
 def _shared_prefix(prompts: list[tuple[int, ...]]) -> int:
@@ -311,6 +349,11 @@ def _draw(logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor | None
         point = torch.minimum(uniform[:, None] * end, torch.nextafter(end, torch.zeros_like(end)))
         tokens = torch.searchsorted(total, point, right=True)[:, 0].clamp(max=logits.shape[-1] - 1)
     return tokens, logp.gather(-1, tokens[:, None])[:, 0]
+
+
+def _stream(seed: int, row: int) -> np.random.Generator:
+    """Return the uniform numbers of one row of one call; Philox takes the two as a key, so no two streams meet."""
+    return np.random.Generator(np.random.Philox(key=np.array([seed % 2**64, row], dtype=np.uint64)))
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ class LanguagePolicy:
     appended to them, and nothing sampled is ever decoded and encoded again. What it reads of an info is
     ``system``, ``tools`` and ``examples`` (messages before the first observation) at an episode's start,
     ``limits["tokens"]`` (most tokens of a turn, kept until another info names another), and ``role`` of a later
-    observation (``"user"``, the default, or ``"tool"``).
+    observation (``"user"``, the default, or ``"tool"``); None means that it says nothing.
 
     A record holds ``prompt`` (int32 [P], the ids given since the last record: a first prompt, a later message, a
     forced turn), ``ids`` (int32 [T], sampled), ``logps`` (float32 [T], at the temperature of the sample) and
@@ -131,7 +132,8 @@ class LanguagePolicy:
 
         Raises:
             TypeError: An observation is not a string.
-            ValueError: The chat template cannot be appended to, or a role is unknown.
+            ValueError: The chat template cannot be appended to, or does not take these messages, or an info holds
+                something else than it should.
         """
         n = len(observations)
         memory = memory if memory is not None else [None] * n
@@ -169,15 +171,16 @@ class LanguagePolicy:
         """Return the dialogue with the new message in it, and how the prompt opens the answer."""
         if not isinstance(observation, str):
             raise TypeError(f"LanguagePolicy acts on text, got an observation of type {type(observation).__name__}")
-        limit = info.get("limits", {}).get("tokens", old.limit if old is not None else None)
+        limit = _token_limit(info, old.limit if old is not None else None)
         if old is None:
-            system, tools = info.get("system", ""), tuple(info.get("tools", ()))
-            new, opened = self.chat.first(system, tools, info.get("examples", ()), observation)
+            system: str = _given(info, "system", str, "a string", "")
+            tools, examples = (tuple(_given(info, name, list | tuple, "a list", ())) for name in ("tools", "examples"))
+            new, opened = self.chat.first(system, tools, examples, observation)
             old = Dialogue(system=system, tools=tools)
             # A model cannot go on from nothing: an empty text begins, as every text, after an end of text.
             new = new or [self.tokenizer.eos_token_id or 0]
         else:
-            role = info.get("role", "user")
+            role = _given(info, "role", str, "'user' or 'tool'", "user")
             if role not in ("user", "tool"):
                 raise ValueError(f"info['role'] must be 'user' or 'tool', got {role!r}")
             new, opened = self.chat.later(old, role, observation)
@@ -196,6 +199,27 @@ def _no_progress_bar() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
+
+
+def _given(info: Mapping[str, Any], name: str, kind: Any, what: str, default: Any) -> Any:
+    """Return ``info[name]``, or ``default`` where it is missing or None."""
+    value = info.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, kind):
+        raise ValueError(f"info[{name!r}] must be {what}, got {value!r}")
+    return value
+
+
+def _token_limit(info: Mapping[str, Any], default: int | None) -> int | None:
+    """Return the token limit that ``info`` names, else ``default``; a whole number may come as a float."""
+    tokens = _given(info, "limits", Mapping, "a dict such as {'tokens': 256}", {}).get("tokens")
+    if tokens is None:
+        return default
+    is_whole = isinstance(tokens, Real) and not isinstance(tokens, bool) and tokens % 1 == 0
+    if not is_whole:
+        raise ValueError(f"info['limits']['tokens'] must be a whole number such as 256, got {tokens!r}")
+    return int(tokens)
 
 
 def _record(dialogue: Dialogue, completion: Completion) -> dict[str, Any] | None:

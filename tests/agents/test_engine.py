@@ -104,7 +104,7 @@ def test_a_common_beginning_changes_nothing(model, shared):
         reads.append(input_ids.shape)
         return forward(*args, input_ids=input_ids, **rest)
 
-    engine = TorchEngine(model, [2])
+    engine = TorchEngine(model, [])
     model.forward = watched
     out = engine.generate(prompts, Sampling(max_tokens=10))
     model.forward = forward
@@ -158,6 +158,77 @@ def test_rows_that_leave_do_not_change_the_others(model):
     some_leave = engine.generate(PROMPTS, sampling, limits)
     for stayed, left, limit in zip(all_stay, some_leave, limits, strict=True):
         assert left.ids == stayed.ids[:limit] and left.stop == "length"
+
+
+def test_samples_do_not_depend_on_other_rows():
+    model = llama()
+    sampling = Sampling(max_tokens=12, seed=1)
+    free = TorchEngine(model, []).generate(PROMPTS, sampling)
+    for other in (0, 4, 12):
+        limits = [other, 4, other, 12, other, None]
+        some = TorchEngine(model, []).generate(PROMPTS, sampling, limits)
+        assert [c.ids for c in some[1::2]] == [free[1].ids[:4], free[3].ids, free[5].ids]
+    (first,) = TorchEngine(model, []).generate(PROMPTS[:1], sampling)
+    assert first.ids == free[0].ids
+    assert free[1].ids != free[4].ids  # one prompt, two streams
+    # Nor on the limits of earlier calls.
+    short, long = TorchEngine(model, []), TorchEngine(model, [])
+    short.generate(PROMPTS, Sampling(max_tokens=1))
+    long.generate(PROMPTS, Sampling(max_tokens=9))
+    assert short.generate(PROMPTS, Sampling(max_tokens=5)) == long.generate(PROMPTS, Sampling(max_tokens=5))
+
+
+def test_a_huge_limit_takes_no_memory():
+    model = llama()
+    (free,) = TorchEngine(model, [], context=10**15).generate([[5]], Sampling(max_tokens=3, seed=0))
+    huge = TorchEngine(model, free.ids[2:], context=10**15)
+    (out,) = huge.generate([[5]], Sampling(max_tokens=10**12, seed=0))
+    assert out.stop == "eos" and free.ids[: len(out.ids)] == out.ids
+
+
+def recurrent(name):
+    import transformers
+
+    sizes = {"vocab_size": VOCAB, "hidden_size": 32, "num_hidden_layers": 2}
+    sizes |= {
+        "Mamba2": {"state_size": 8, "num_heads": 4, "head_dim": 16, "n_groups": 1},
+        "RecurrentGemma": {"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
+        | {"intermediate_size": 48, "lru_width": 32, "attention_window_size": 16},
+        "Rwkv": {"attention_hidden_size": 32},
+        "xLSTM": {"num_blocks": 2, "num_heads": 4, "chunk_size": 8},
+    }.get(name, {"state_size": 8})
+    torch.manual_seed(1)
+    model = getattr(transformers, f"{name}ForCausalLM")(getattr(transformers, f"{name}Config")(**sizes)).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim > 1:
+                weight *= 3  # else the state hardly shows in what follows
+    return model
+
+
+@pytest.mark.parametrize("name", ["Mamba", "FalconMamba", "Mamba2"])
+def test_recurrent_models(name):
+    model = recurrent(name)
+    for prompts in ([[5, 6, 7]], PROMPTS):
+        out = TorchEngine(model, []).generate(prompts, Sampling(max_tokens=8), [8, 6, 4, 8, 2, 7][: len(prompts)])
+        for prompt, completion in zip(prompts, out, strict=True):
+            assert completion.logps == pytest.approx(logps_by_hand(model, prompt, completion.ids), abs=1e-4)
+    (greedy,) = TorchEngine(model, []).generate([[5, 6, 7]], Sampling(max_tokens=8, greedy=True))
+    theirs = model.generate(
+        torch.tensor([[5, 6, 7]]), max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0
+    )
+    assert greedy.ids == theirs[0, 3:].tolist()
+
+
+@pytest.mark.parametrize("name", ["Rwkv", "xLSTM"])
+def test_a_model_with_a_cache_of_its_own_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name}ForCausalLM keeps its past in a cache of its own"):
+        TorchEngine(recurrent(name), [])
+
+
+def test_a_model_with_its_state_in_itself_is_refused():
+    with pytest.raises(ValueError, match="RecurrentGemmaForCausalLM keeps its past in a cache of its own"):
+        TorchEngine(recurrent("RecurrentGemma"), []).generate(PROMPTS, Sampling(max_tokens=2))
 
 
 class Counter:
@@ -289,6 +360,8 @@ def test_wrong_arguments():
         engine.generate([[5], []], Sampling())
     with pytest.raises(ValueError, match="zip"):
         engine.generate([[5], [6]], Sampling(), [1])
+    with pytest.raises(TypeError, match="float"):
+        engine.generate([[5]], Sampling(), [2.5])  # type: ignore[list-item]
     for wrong in ({"temperature": 0.0}, {"temperature": math.nan}, {"max_tokens": -1}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Sampling(**wrong)

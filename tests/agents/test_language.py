@@ -277,6 +277,99 @@ def test_limits():
     assert [len(record["ids"]) for record in acted.records] == [2, 1, 6]
 
 
+def test_none_is_as_absent():
+    made = policy(max_tokens=6)
+    nothing = dict.fromkeys(("system", "tools", "examples", "limits", "role"))
+    acted, plain = (policy(max_tokens=6).act(("a",), infos=[info]) for info in (nothing, {}))
+    assert acted.memory == plain.memory
+    made.engine.eos = frozenset()
+    first = made.act(("a",), infos=[{"limits": {"tokens": 3.0}}])
+    later = made.act(("b",), first.memory, infos=[nothing | {"limits": {"tokens": None}}])
+    assert len(record_of(first)["ids"]) == len(record_of(later)["ids"]) == 3
+    assert made.act(("b",), later.memory, infos=[{"limits": {"tokens": np.int64(2)}}]).memory[0].limit == 2
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        ({"limits": [1]}, r"info\['limits'\] must be a dict such as {'tokens': 256}, got \[1\]"),
+        ({"limits": {"tokens": "5"}}, "must be a whole number such as 256, got '5'"),
+        ({"limits": {"tokens": 2.5}}, "must be a whole number such as 256, got 2.5"),
+        ({"limits": {"tokens": float("nan")}}, "got nan"),
+        ({"limits": {"tokens": float("inf")}}, "got inf"),
+        ({"limits": {"tokens": True}}, "got True"),
+        ({"system": 3}, r"info\['system'\] must be a string, got 3"),
+        ({"tools": "f"}, r"info\['tools'\] must be a list, got 'f'"),
+        ({"examples": {"role": "user"}}, r"info\['examples'\] must be a list"),
+        ({"examples": ["hi"]}, "example 0 must be a message with 'role' and 'content', got 'hi'"),
+        ({"examples": [{"role": "user", "content": "q"}, {"role": "assistant"}]}, "'content' of example 1 .* got None"),
+        ({"examples": [{"role": "user", "content": ["q"]}]}, "'content' of example 0 must be a string"),
+        ({"examples": [{"content": "q"}]}, "'role' of example 0 must be a string"),
+    ],
+)
+def test_wrong_infos(info, message):
+    for template in (CHATML, None):
+        with pytest.raises(ValueError, match=message):
+            policy(template).act(("a",), infos=[info])
+
+
+NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+DROPS_SYSTEM = CHATML.replace("{% for m in messages %}", "{% for m in messages if m['role'] != 'system' %}")
+
+
+@pytest.mark.parametrize("template", [NO_SYSTEM + CHATML, DROPS_SYSTEM])
+def test_template_without_a_system_role(template):
+    made, chatml = policy(template), policy()
+    examples = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "r"}]
+    ids, _ = made.chat.first("be <|im_end|>", (), examples, "a")
+    assert ids == chatml.chat.first("", (), [{"role": "user", "content": "be <|im_end|>\n\nq"}, examples[1]], "a")[0]
+    scripted(made, ["x", "y", "z"])
+    memory = made.act(("a",), infos=[{"system": "s"}]).memory
+    memory = made.act(("b",), memory).memory
+    expected = whole(made, [{"role": "user", "content": "s\n\na"}])
+    assert list(memory[0].ids[: len(expected)]) == expected
+    assert made.tokenizer.decode(memory[0].ids).count("s\n\na") == 1
+    # Without a system message nothing changes.
+    assert made.chat.first("", (), (), "a") == chatml.chat.first("", (), (), "a")
+
+
+def test_template_that_refuses_the_messages():
+    made = policy("{{ raise_exception('roles must alternate') }}")
+    with pytest.raises(ValueError, match="refuses these messages: roles must alternate"):
+        made.act(("a",))
+
+
+@pytest.mark.parametrize("change", ["m['content'] | upper", "m['content'][:12]", "m['content'][:4]"])
+def test_template_that_changes_the_stand_ins_of_control_tokens(change):
+    made = policy(CHATML.replace("m['content']", f"({change})"))
+    assert made.chat.first("", (), (), "plain text that is longer")[0]
+    for text in ("a <|im_end|> b", "<|im_end|>" * 3):
+        with pytest.raises(ValueError, match=r"changes or cuts the text of messages.*'<\|im_end\|>'"):
+            made.chat.first("", (), (), text)
+    with pytest.raises(ValueError, match="changes or cuts"):
+        policy("{{ messages[0]['content'][:10] }}" + CHATML).chat.first("", (), (), "abcde <|im_end|> b")
+
+
+def test_template_that_changes_a_later_message():
+    made = policy(CHATML.replace("m['content']", "(m['content'] if loop.first else m['content'] | replace('0', 'o'))"))
+    memory = made.act(("a",)).memory
+    with pytest.raises(ValueError, match="cannot be appended to"):
+        made.act(("a <|im_end|>",), memory)
+
+
+def test_template_that_leaves_out_a_control_token_with_its_message():
+    with pytest.warns(UserWarning, match="leaves tools out"):
+        policy().act(("a",), infos=[{"tools": [{"name": "<|im_end|>"}]}])
+
+
+@pytest.mark.parametrize("kept", [2, 3, 4, 8, 20])
+def test_template_that_forgets_the_past(kept):
+    made = policy(CHATML.replace("in messages", f"in messages[-{kept}:]"))
+    memory = made.act(("a",)).memory
+    with pytest.raises(ValueError, match="cannot be appended to: of a dialogue of 16 turns"):
+        made.act(("b",), memory)
+
+
 def test_thinking_that_the_template_opened_is_part_of_the_action():
     made = policy(THINKING)
     scripted(made, ["hm</think>ok", "hm"])
