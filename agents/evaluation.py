@@ -14,8 +14,8 @@ import numpy as np
 from tetrathlon.agents.naming import make_policy, policy_name
 from tetrathlon.agents.policy import Policy
 from tetrathlon.agents.rollout import Rollout, Start
-from tetrathlon.agents.statistics import bootstrap_mean, majority_at_k, pass_at_k, wilson
-from tetrathlon.envs.codec import encode
+from tetrathlon.agents.statistics import bootstrap_mean, majority_at_k, pass_at_k, rate_interval
+from tetrathlon.envs.codec import encode, fingerprint
 from tetrathlon.envs.episode import Episode, scorable
 from tetrathlon.envs.registry import domain_of, known_id, make, split_argument
 from tetrathlon.envs.slots import Slots
@@ -23,6 +23,8 @@ from tetrathlon.envs.text.answers import integer, plain
 
 _MOST_SLOTS = 16
 _MOST_MESSAGES = 3
+_LEAST_CLUSTERS = 10
+"""Instances from which on a bootstrap over them is trusted; its intervals of fewer are far too narrow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +52,11 @@ class Result:
     distinct: int
     """Different ``task_id`` among what was played; 0 where the environment gives none."""
     success: dict[str, Any]
-    """``{mean, low, high, n, interval}`` over the n scorable episodes. ``interval`` is ``wilson``; with more
-    than one sample ``cluster bootstrap`` over instances, or where all are alike (the bootstrap sees no spread)
-    ``wilson over instances``."""
+    """``{mean, low, high, n, interval}`` over the n scorable episodes. ``interval`` is ``wilson``, or ``wilson over
+    instances`` where some of them were asked more than once. With more than one sample it is ``cluster bootstrap``
+    over instances, unless there are fewer than 10 or all are alike, of which a bootstrap sees too little spread."""
     reward: dict[str, float | None]
-    """``{mean, low, high}`` of the undiscounted sum over scorable episodes, by cluster bootstrap."""
+    """``{mean, low, high}`` of the undiscounted sum over scorable episodes, by bootstrap over instances."""
     reward_terms: dict[str, float | None]
     """Mean over scorable episodes of what each term paid in sum."""
     scores: dict[str, float | None]
@@ -167,9 +169,9 @@ def evaluate(
         greedy=greedy,
         episodes=episodes,
         samples=samples,
-        distinct=len({episode.info["task_id"] for episode in played if "task_id" in episode.info}),
+        distinct=len({instance_of(episode) for episode in played} - {None}),
         success=_success(fair, samples),
-        reward=_mean_of([[episode.total_reward for episode in group] for group in _groups(fair)]),
+        reward=_mean_of([[episode.total_reward for episode in group] for group in _clusters(fair)]),
         reward_terms=_term_means(fair),
         scores=_score_means(fair),
         pass_at={k: _pass_at(fair, k) for k in ks},
@@ -195,6 +197,26 @@ def instance_seeds(seed: int, n: int) -> list[int]:
     return found[:n]
 
 
+def instance_of(episode: Episode) -> str | None:
+    """Return which instance an episode asked, by its ``task_id``; None where the environment gives none."""
+    task = episode.info.get("task_id")
+    if task is None or isinstance(task, str):
+        return task
+    try:
+        return fingerprint(task)  # a list or a dict cannot be counted as it is
+    except TypeError:  # not even JSON
+        return repr(task)
+
+
+def _clusters(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    """Put episodes of the same instance together, whichever starts led to it."""
+    clusters: dict[Hashable, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        instance = instance_of(episode)
+        clusters[("start", episode.group) if instance is None else instance].append(episode)
+    return list(clusters.values())
+
+
 def _groups(episodes: Sequence[Episode]) -> list[list[Episode]]:
     groups: dict[int | None, list[Episode]] = defaultdict(list)
     for episode in episodes:
@@ -204,22 +226,21 @@ def _groups(episodes: Sequence[Episode]) -> list[list[Episode]]:
 
 def _says_success(fair: Sequence[Episode]) -> bool:
     # An environment that never says is_success has no success rate; that is not a rate of 0.
-    return any("is_success" in episode.last_info for episode in fair)
+    return any(episode.last_info.get("is_success") is not None for episode in fair)
 
 
 def _success(fair: Sequence[Episode], samples: int) -> dict[str, Any]:
     if not _says_success(fair):
         return {"mean": None, "low": None, "high": None, "n": 0, "interval": None}
     n, successes = len(fair), sum(episode.is_success for episode in fair)
-    if samples == 1:
-        (low, high), interval = wilson(successes, n), "wilson"
-    elif successes in (0, n):
-        instances = len(_groups(fair))
-        (low, high), interval = wilson(instances if successes else 0, instances), "wilson over instances"
-    else:
-        groups = [[float(episode.is_success) for episode in group] for group in _groups(fair)]
-        _, low, high = bootstrap_mean(groups)
+    clusters = [[float(episode.is_success) for episode in cluster] for cluster in _clusters(fair)]
+    differ = len({sum(cluster) / len(cluster) for cluster in clusters}) > 1
+    if samples > 1 and differ and len(clusters) >= _LEAST_CLUSTERS:
+        _, low, high = bootstrap_mean(clusters)
         interval = "cluster bootstrap"
+    else:
+        low, high = rate_interval(successes, n, len(clusters))
+        interval = "wilson" if len(clusters) == n else "wilson over instances"
     return {"mean": successes / n, "low": low, "high": high, "n": n, "interval": interval}
 
 

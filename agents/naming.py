@@ -110,11 +110,17 @@ def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: i
         raise
 
 
-def _load(name: str, module_name: str, attributes: str) -> Any:
+def look_here() -> str:
+    """Let modules be imported from the current directory, as ``python -m`` does; return that directory."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
     importlib.invalidate_caches()  # the file may be a moment old
+    return here
+
+
+def _load(name: str, module_name: str, attributes: str) -> Any:
+    here = look_here()
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

@@ -121,6 +121,10 @@ class ExpertPolicy:
         return _acted(self.action_space, [info[EXPERT_KEY] for info in infos], forced)
 
 
+class ActionError(TypeError):
+    """A policy's function returned what is no action of its environment."""
+
+
 class FunctionPolicy:
     """A plain function ``observation -> action``, called once a slot.
 
@@ -149,9 +153,21 @@ class FunctionPolicy:
         greedy: bool = False,
         forced: Sequence[Any] | None = None,
     ) -> Acted:
-        """See :meth:`Policy.act`."""
+        """See :meth:`Policy.act`.
+
+        Raises:
+            ActionError: The environment takes text, and the function returned something else.
+        """
         n = _slots(observations, memory, infos)
         actions = [self.function(item) for item in unstack(self.observation_space, observations, n)]
+        if isinstance(self.action_space, spaces.Text):
+            for action in actions:
+                if not isinstance(action, str):  # as text it would be graded wrong, each time and without a word
+                    name = getattr(self.function, "__name__", type(self.function).__name__)
+                    raise ActionError(
+                        f"policy {name!r} must return a str for an environment that takes text, "
+                        f"got {type(action).__name__} {action!r:.80}"
+                    )
         return _acted(self.action_space, actions, forced)
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from tetrathlon.agents.policy import EXPERT_KEY, Policy
 from tetrathlon.envs.episode import Episode, Step
-from tetrathlon.envs.slots import Ready, SlotsLike
+from tetrathlon.envs.slots import Lost, Ready, SlotsLike
 from tetrathlon.envs.spaces import stack, unstack
 
 POLICY_STOPS = frozenset({"length", "context"})
 """Stops of ``Acted.stops`` that end an episode."""
+MOST_CRASHES = 10
+"""Crashes in a row, with no other answer between them, after which a stretch gives up."""
 
 Force = Callable[[int, Any], Any]
 """``(slot, expert's action) -> action to take instead of the policy's own``, or None to let the policy decide."""
@@ -64,7 +66,7 @@ class Rollout:
         on_episode: Called with each finished episode.
 
     Attributes:
-        crashes: One message for each episode that was lost because its environment raised.
+        crashes: One message for each episode that was lost because its environment or its expert raised.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Rollout:
         self._on_episode = on_episode
         self._slots = [_Slot() for _ in range(len(slots))]
         self._waiting: list[int] = []
+        self._in_a_row = 0  # crashes since the last answer that was none
 
     def episodes(self) -> list[Episode]:
         """Play the whole queue of starts.
@@ -128,7 +131,8 @@ class Rollout:
 
         Raises:
             ValueError: ``steps`` is below 1.
-            RuntimeError: The queue of starts ran dry.
+            RuntimeError: The queue of starts ran dry, or nothing but crashes came: with an endless queue
+                there would be no end of them.
         """
         if steps < 1:
             raise ValueError(f"steps must be at least 1, got {steps}")
@@ -170,6 +174,9 @@ class Rollout:
         )
 
     def _restart(self, ids: Sequence[int]) -> None:
+        if self._in_a_row >= max(MOST_CRASHES, len(self._slots)):
+            crashes, self._in_a_row = self._in_a_row, 0  # another stretch may try again
+            raise RuntimeError(f"{crashes} crashes in a row, the last of them: {self.crashes[-1]}")
         if len(self._begin(ids)) < len(ids):
             raise RuntimeError("the queue of starts ran dry in the middle of a stretch; give it without an end")
 
@@ -204,7 +211,11 @@ class Rollout:
     def _collect(self, block: bool = True) -> list[int]:
         """Take what is ready; return the slots whose episode ended or was lost."""
         ended = []
-        for answer in self.slots.ready(block):
+        answers = self.slots.ready(block)
+        # Answers come in the order of slots: one that is no crash speaks for all that came with it.
+        fine = any(answer.crash is None for answer in answers)
+        self._in_a_row = 0 if fine else self._in_a_row + len(answers)
+        for answer in answers:
             slot = self._slots[answer.id]
             if answer.crash is not None:
                 self.crashes.append(answer.crash)
@@ -243,12 +254,18 @@ class Rollout:
         ids, self._waiting = sorted(self._waiting), []
         if not ids:
             return
-        slots = [self._slots[i] for i in ids]
-        infos = [slot.info for slot in slots]
         forced: list[Any] | None = None
         labels: list[Any] = [None] * len(ids)
         if self._ask:
-            labels = self.slots.expert(ids, self._chunk)
+            asked = self.slots.expert(ids, self._chunk)
+            # Of a slot whose expert crashed, the next answer says so.
+            ids = [i for i, label in zip(ids, asked, strict=True) if not isinstance(label, Lost)]
+            labels = [label for label in asked if not isinstance(label, Lost)]
+            if not ids:
+                return
+        slots = [self._slots[i] for i in ids]
+        infos = [slot.info for slot in slots]
+        if self._ask:
             infos = [{**info, EXPERT_KEY: label} for info, label in zip(infos, labels, strict=True)]
             if self._force is not None:
                 forced = [self._force(i, label) for i, label in zip(ids, labels, strict=True)]

@@ -31,14 +31,14 @@ class Statistic(Protocol):
         ...
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+def wilson(successes: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """Return the score interval of a success rate (Wilson 1927, without continuity correction).
 
     With p = successes / n and z the normal quantile of 1 - (1 - level) / 2, its ends are
     ``(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)``.
 
     Args:
-        successes: How many of ``n`` succeeded.
+        successes: How many of ``n`` succeeded; the formula takes a rate that is no whole number of them too.
         n: Independent attempts; of none we know nothing, the interval is (0, 1).
         level: Coverage, between 0 and 1.
 
@@ -59,6 +59,28 @@ def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     low = 0.0 if successes == 0 else (middle - reach) / scale
     high = 1.0 if successes == n else (middle + reach) / scale
     return low, high
+
+
+def rate_interval(successes: int, n: int, instances: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the Wilson interval of a success rate over ``n`` episodes of fewer different instances.
+
+    A question that is asked twice says little new about other questions: the rate is taken as that of
+    ``instances`` independent attempts, as if all answers to one question were alike.
+
+    Args:
+        successes: How many of ``n`` succeeded.
+        n: Episodes; of none we know nothing, the interval is (0, 1).
+        instances: How many different instances they were, at most ``n``.
+        level: Coverage, between 0 and 1.
+
+    Raises:
+        ValueError: ``instances`` is not from 1 to ``n``, or as :func:`wilson` says.
+    """
+    if n == 0:
+        return wilson(successes, 0, level)
+    if not 1 <= instances <= n:
+        raise ValueError(f"instances must be from 1 to n={n}, got {instances}")
+    return wilson(successes / n * instances, instances, level)
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -125,8 +147,8 @@ def bootstrap_mean(
     """Return the mean of all values, with the percentile interval of a bootstrap over clusters.
 
     Samples of one instance are not independent: whole clusters are drawn with replacement (Davison and Hinkley
-    1997, section 3.8). Where all clusters are alike the interval has no width, however few they are; of
-    a rate of 0 or 1 :func:`wilson` over the clusters says more.
+    1997, section 3.8). Where all clusters are alike the interval has no width, and of a
+    few it is too narrow; of a success rate :func:`rate_interval` says more then.
 
     Args:
         values_by_cluster: For each instance its values; an empty one is passed over.

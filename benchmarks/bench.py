@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -23,11 +24,12 @@ from tetrathlon.benchmarks.results import CEILING, FLOOR, aggregate, normalise, 
 from tetrathlon.benchmarks.suites import Entry, Suite, find
 from tetrathlon.benchmarks.table import show
 from tetrathlon.envs.episode import Episode
-from tetrathlon.envs.registry import make
+from tetrathlon.envs.registry import known_id, make, split_argument
 
 _REFERENCES = (FLOOR, CEILING)
 _LOADED = ("smollm2", "hf:", "run:")
 """Policies that take long to make are made once; others anew for each entry, whose spaces they may hold."""
+_MISSING = (ModuleNotFoundError, gym.error.DependencyNotInstalled)
 
 
 def run(
@@ -46,7 +48,7 @@ def run(
         suite: The name of a suite, or one of your own.
         domains: Only the entries of these; None: all.
         policies: Names of policies, as everywhere; None: the suite's, of which those that cannot be made here
-            are reported as unavailable.
+            are reported as unavailable, as are entries whose package is missing.
         out: Folder of the run; None: ``runs/bench-SUITE``.
         episodes: Episodes an entry and seed in place of the suite's.
         seed: Added to the seeds of the entries.
@@ -59,9 +61,10 @@ def run(
 
     Raises:
         FileExistsError: The folder is not empty and ``resume`` is false.
-        ImportError: A policy of ``policies`` needs a package that is not installed.
-        ValueError: An argument is wrong, the run in ``out`` is another one, or the expert is no better than
-            random in an entry.
+        ImportError: A policy of ``policies``, or every entry, needs a package that is not installed.
+        gymnasium.error.Error: An entry's environment does not exist or cannot be made.
+        ValueError: An argument is wrong, the run in ``out`` is another one or somebody else is at work in it, or
+            the expert is no better than random in an entry.
     """
     chosen = find(suite) if isinstance(suite, str) else suite
     if episodes is not None and episodes < 1:
@@ -71,29 +74,31 @@ def run(
     asked = list(dict.fromkeys(policies)) if policies is not None else None
     if asked is not None and not asked:
         raise ValueError("policies must name at least one policy")
-    known = ledger.open(
-        identity_of(
-            chosen,
-            seed=seed,
-            episodes=episodes,
-            version=tetrathlon.__version__,
-            policies=asked,
-            domains=domains,
-        ),
-        chosen.policies,
-        resume,
+    identity = identity_of(
+        chosen,
+        seed=seed,
+        episodes=episodes,
+        version=tetrathlon.__version__,
+        policies=asked,
+        domains=domains,
     )
-    part = {"started": machine.now(), "finished": None, "commit": machine.commit(), **machine.describe()}
-    known.setdefault("parts", []).append(part)
-    ledger.write_run(known)
+    known = ledger.look(identity, chosen.policies, resume)
     bench = _Bench(ledger, chosen.of(known["domains"]), known["policies"], episodes, seed)
-    bench.play(asked or (), console or Console(stderr=True))
-    part["finished"] = machine.now()
-    ledger.write_run(known)
-    results = bench.results(chosen, known)
-    ledger.write("results.json", results)
-    write_markdown(ledger.folder)
-    write_report(ledger.folder)
+    part = {"started": machine.now(), "finished": None, "commit": machine.commit(), **machine.describe()}
+    progress = console or Console(stderr=True)
+    bench.prepare(asked or (), progress)  # before a word is written: a wrong name must not stay in the folder
+    with ledger.locked():
+        if ledger.look(identity, chosen.policies, resume) != known:
+            raise ValueError(f"another bench has changed {ledger.folder} in the meantime; start again")
+        known.setdefault("parts", []).append(part)
+        ledger.begin(known)
+        bench.play(progress)
+        part["finished"] = machine.now()
+        ledger.write_run(known)
+        results = bench.results(chosen, known)
+        ledger.write("results.json", results)
+        write_markdown(ledger.folder)
+        write_report(ledger.folder)
     show(results, ledger.folder, console or Console())
     return ledger.folder
 
@@ -108,6 +113,8 @@ class _Bench:
     made: dict[str, Policy] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     """Policy -> why it cannot be made here."""
+    unavailable: dict[str, str] = field(default_factory=dict)
+    """Name of an entry -> why it cannot be made here."""
 
     def __post_init__(self) -> None:
         # The cheap references first: a useless entry is found before a model works on it.
@@ -116,23 +123,54 @@ class _Bench:
     def cells(self, policy: str) -> list[Cell]:
         return [Cell(entry, policy, self.seed + s) for entry in self.entries for s in entry.seeds]
 
-    def play(self, asked: Sequence[str], console: Console) -> None:
+    def prepare(self, asked: Sequence[str], console: Console) -> None:
+        """Make everything that will be needed once, to find out now what cannot be made."""
         waiting = {policy: [c for c in self.cells(policy) if not self.ledger.has(c)] for policy in self.order}
+        tried: set[str] = set()
+        for entry in self.entries:
+            players = [policy for policy in self.order if any(cell.entry is entry for cell in waiting[policy])]
+            if not players:
+                continue
+            try:
+                env = make(entry.env, **{**split_argument(known_id(entry.env), entry.split), **entry.kwargs})
+            except _MISSING as error:
+                self.unavailable[entry.name] = str(error)
+                console.print(f"{entry.name} is unavailable: {error}", markup=False, highlight=False)
+                continue
+            try:
+                for policy in players:
+                    if policy in _REFERENCES or policy not in tried:  # references cost nothing, and may lack an expert
+                        tried.add(policy)
+                        self._make(policy, env, policy in asked, console)
+            finally:
+                env.close()
+        if len(self.unavailable) == len(self.entries):
+            raise ImportError(f"no entry is available: {next(iter(self.unavailable.values()))}")
+
+    def play(self, console: Console) -> None:
+        """Measure every cell that is not finished."""
+        waiting: dict[str, list[Cell]] = {}
         for policy in self.order:
-            if waiting[policy] and policy not in _REFERENCES:
-                self._make(policy, policy in asked, console)
-        total = sum(self._length(c) for p, cells in waiting.items() if p not in self.missing for c in cells)
+            waiting[policy] = []
+            for cell in self.cells(policy):
+                if policy in self.missing or cell.entry.name in self.unavailable:
+                    continue
+                if self.ledger.path(cell).exists():
+                    if (fault := self.ledger.fault(cell)) is None:
+                        continue
+                    console.print(f"a damaged cell is played again: {fault}", markup=False, highlight=False)
+                    self.ledger.drop(cell)
+                waiting[policy].append(cell)
+        total = sum(self._length(cell) for cells in waiting.values() for cell in cells)
         with _progress(console) as progress:
             bar = progress.add_task("", total=total)
             for policy in self.order:
-                if policy in self.missing:
-                    continue
                 for cell in waiting[policy]:
                     progress.update(bar, description=f"{policy} · {cell.entry.name}")
                     self._measure(cell, lambda _: progress.advance(bar))
                 if policy in _REFERENCES:
                     normalise(self.rows())  # refuses what tells nobody apart
-        if total == 0:
+        if total == 0 and not self.missing and not self.unavailable:
             console.print("every cell was finished already", highlight=False)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -153,6 +191,7 @@ class _Bench:
             "suite": suite.name,
             "version": suite.version,
             "entries": rows,
+            "unavailable": [{"name": name, "reason": reason} for name, reason in self.unavailable.items()],
             "policies": [
                 {
                     "name": policy,
@@ -176,9 +215,9 @@ class _Bench:
     def _length(self, cell: Cell) -> int:
         return self.episodes or cell.entry.episodes
 
-    def _make(self, policy: str, asked: bool, console: Console) -> None:
+    def _make(self, policy: str, env: gym.Env[Any, Any], asked: bool, console: Console) -> None:
         try:
-            made = _policy(policy, self.entries[0], self.seed)
+            made = make_policy(policy, env, seed=self.seed)
             if policy.startswith(_LOADED):
                 self.made[policy] = made
         except ImportError as error:
@@ -201,14 +240,6 @@ class _Bench:
         # The evaluation of a model that was made before does not know what it is called here.
         facts = {**result.to_json(), "policy": cell.policy, "entry": entry.name}
         self.ledger.keep(cell, {**facts, "outcomes": outcomes_of(result)}, result.episodes_played)
-
-
-def _policy(name: str, entry: Entry, seed: int) -> Policy:
-    env = make(entry.env, split=entry.split, **entry.kwargs)
-    try:
-        return make_policy(name, env, seed=seed)
-    finally:
-        env.close()
 
 
 def _command(suite: Suite, known: dict[str, Any]) -> str:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tetrathlon.benchmarks.files import read_json
+from tetrathlon.benchmarks.results import row
 from tetrathlon.benchmarks.suites import Entry, Suite
 from tetrathlon.envs.episode import Episode, load_episodes, save_episodes, write_aside
 
+try:
+    import fcntl
+except ImportError:  # Windows has no flock: there nobody watches that one bench alone writes to a folder
+    fcntl = None  # type: ignore[assignment]
+
+_LOCK = ".lock"
 _MUST_MATCH = {
     "suite": "suite",
     "version": "suite version",
@@ -55,8 +64,8 @@ class Ledger:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
 
-    def open(self, identity: dict[str, Any], default: Sequence[str], resume: bool) -> dict[str, Any]:
-        """Begin a run in an empty folder, or go on with the one that is there.
+    def look(self, identity: dict[str, Any], default: Sequence[str], resume: bool) -> dict[str, Any]:
+        """Say what a run in this folder will measure: a new one, or the one that is there; nothing is written.
 
         Args:
             identity: What the run measures; ``policies`` and ``domains`` may be None for whatever the run
@@ -65,25 +74,29 @@ class Ledger:
             resume: Go on with an earlier run.
 
         Returns:
-            The identity of the run in the folder.
+            The identity of the run, for :meth:`begin`.
 
         Raises:
             FileExistsError: The folder is not empty and ``resume`` is false.
-            ValueError: The earlier run is another one; the message names each difference.
+            ValueError: The earlier run is another one, or its ``run.json`` is damaged; the message names each
+                difference.
         """
         path = self.folder / "run.json"
+        held = self.folder.exists() and any(there.name != _LOCK for there in self.folder.iterdir())
         if not resume:
-            if self.folder.exists() and any(self.folder.iterdir()):
+            if held:
                 what = "an earlier run" if path.exists() else "other files"
                 hint = "go on with it by --resume, or give" if path.exists() else "give"
                 raise FileExistsError(f"{self.folder} holds {what}; {hint} another folder by --out")
             known = {**identity, "policies": identity["policies"] or list(default)}
         elif not path.exists():
-            if self.folder.exists() and any(self.folder.iterdir()):
+            if held:
                 raise ValueError(f"{self.folder} holds no run of a suite (no run.json) to resume")
             known = {**identity, "policies": identity["policies"] or list(default)}
         else:
-            known = json.loads(path.read_text("utf-8"))
+            known = read_json(path)
+            if not isinstance(known, dict) or not {*_MUST_MATCH, "policies", "domains"} <= known.keys():
+                raise ValueError(f"{path} is not what a bench wrote; give another folder by --out")
             if differences := [
                 f"{words}: {known.get(key)!r} there, {identity[key]!r} now"
                 for key, words in _MUST_MATCH.items()
@@ -95,12 +108,34 @@ class Ledger:
             for key in ("policies", "domains"):  # asking for more of them adds to the run; None is all there are
                 if identity[key] is not None and known[key] is not None:
                     known[key] = list(dict.fromkeys([*known[key], *identity[key]]))
+        return known
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other bench out of the folder, which is made if it is not there.
+
+        Raises:
+            ValueError: Another one is at work in it.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / _LOCK, "ab") as lock:  # never removed: who waits for it may have it open
+            if fcntl is not None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    raise ValueError(
+                        f"another bench is at work in {self.folder}; wait for it, or give another folder by --out"
+                    ) from error
+                except OSError:  # a network file system that knows no locks
+                    pass
+            yield
+
+    def begin(self, known: dict[str, Any]) -> None:
+        """Write what the run measures, and remove what a killed one left half written."""
         (self.folder / "cells").mkdir(exist_ok=True)
-        for left in (self.folder / "cells").glob(".*"):  # by a run that was killed
+        for left in (self.folder / "cells").glob(".*"):
             shutil.rmtree(left, ignore_errors=True)
         self.write_run(known)
-        return known
 
     def write_run(self, identity: dict[str, Any]) -> None:
         """Write ``run.json``."""
@@ -116,21 +151,48 @@ class Ledger:
         return self.folder / "cells" / cell.slug
 
     def has(self, cell: Cell) -> bool:
-        """Tell whether ``cell`` is finished."""
-        return (self.path(cell) / "result.json").exists()
+        """Tell whether ``cell`` is finished and whole."""
+        return self.path(cell).exists() and self.fault(cell) is None
+
+    def fault(self, cell: Cell) -> str | None:
+        """Return in words what is wrong with a cell that is there; None: it can be counted."""
+        folder = self.path(cell)
+        try:
+            result = self.result(cell)
+            row(cell.entry, cell.policy, [result], [cell.slug])  # what it is for, hence what it must hold
+            expected = result["episodes"] - result["crashes"]["count"]
+            with open(folder / "episodes.jsonl", "rb") as lines:
+                whole = sum(line.endswith(b"\n") for line in lines)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            return f"there is no {error.filename}"
+        except ValueError as error:
+            return str(error)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            return f"{folder / 'result.json'} is not the result of a cell: {error!r}"
+        return None if whole == expected else f"{folder / 'episodes.jsonl'} holds {whole} of {expected} episodes"
+
+    def drop(self, cell: Cell) -> None:
+        """Remove a cell."""
+        path = self.path(cell)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
     def keep(self, cell: Cell, result: dict[str, Any], episodes: Sequence[Episode]) -> None:
-        """Write a finished cell."""
+        """Write a finished cell, in place of what is there."""
         target = self.path(cell)
         aside = target.with_name(f".{target.name}")
         shutil.rmtree(aside, ignore_errors=True)
         save_episodes(aside, episodes)
         write_aside(aside / "result.json", _json(result))
+        if target.exists():
+            self.drop(cell)
         os.rename(aside, target)
 
     def result(self, cell: Cell) -> dict[str, Any]:
         """Read the result of a finished cell."""
-        return json.loads((self.path(cell) / "result.json").read_text("utf-8"))
+        return read_json(self.path(cell) / "result.json")
 
     def episodes(self, cell: Cell) -> list[Episode]:
         """Read the episodes of a finished cell."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import html
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from tetrathlon.benchmarks import plots
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line, visible
+from tetrathlon.benchmarks.files import load_results
 from tetrathlon.benchmarks.page import dot, facts, page, table
 from tetrathlon.benchmarks.results import CEILING, FLOOR
 from tetrathlon.benchmarks.view import Pictures, episode_html, write_view
@@ -30,7 +31,7 @@ class _Run:
         path = self.folder / "results.json"
         if not path.exists():
             raise FileNotFoundError(f"{self.folder} holds no results.json; give the folder of a finished bench")
-        self.results: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        self.results = load_results(path)
         self.rows: list[dict[str, Any]] = self.results["entries"]
         self.aggregate: dict[str, Any] = self.results["aggregate"]
         there = [p["name"] for p in self.results["policies"] if p["name"] in self.aggregate]
@@ -51,7 +52,7 @@ class _Run:
 
     def left_out(self) -> list[str]:
         """Return what was not measured, in sentences."""
-        said = [f"{p['name']} was unavailable: {p['reason']}." for p in self.missing]
+        said = [f"{p['name']} was unavailable: {p['reason']}." for p in (*self.missing, *self.results["unavailable"])]
         lost = [
             f"{row['name']}, {row['policy']}: {row['grader_errors']} grader failures, {row['crashes']} crashes"
             for row in self.rows
@@ -100,6 +101,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
 
     Raises:
         FileNotFoundError: There is no ``results.json`` in the folder.
+        ValueError: It is none.
     """
     run = _Run(folder)
     sections = [
@@ -212,8 +214,8 @@ def _footnote(run: _Run) -> str:
     ]
     if any(run.aggregate[policy]["normalised"]["overall"] for policy in run.policies):
         said.append(
-            f"Normalised: 0 is {FLOOR}, 100 the {CEILING}; IQM is the mean of the middle half of the "
-            "environments, with a bootstrap over instances within each."
+            f"Normalised: 0 is {FLOOR}, 100 the {CEILING}; IQM is the mean of the middle half of the environments; "
+            "its interval is that of draws of each rate from Beta(right + 1/2, wrong + 1/2) over different instances."
         )
     repeated = [
         f"{row['name']} ({row['success']['distinct']})"
@@ -322,6 +324,7 @@ def write_markdown(folder: str | os.PathLike[str]) -> Path:
 
     Raises:
         FileNotFoundError: There is no ``results.json`` in the folder.
+        ValueError: It is none.
     """
     run = _Run(folder)
     lines = [f"# tetrathlon: {_cell(run.title)}", "", _cell(run.setting()), ""]
@@ -354,8 +357,8 @@ def _mark(spread: Mapping[str, Any] | None, scale: float) -> str:
 
 def _cell(text: str) -> str:
     """Return ``text`` on one line, with what Markdown or HTML would take as its own escaped."""
-    escaped = escape(line(text, 600))
-    return "".join(f"\\{letter}" if letter in r"\|`*_[]#" else letter for letter in escaped)
+    marked = "".join(f"\\{letter}" if letter in r"\|`*_[]#" else letter for letter in line(text, 600))
+    return html.escape(marked, quote=False)  # last: the # of an entity must not be escaped in turn
 
 
 def _duration(seconds: float) -> str:

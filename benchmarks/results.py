@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.agents.statistics import iqm, wilson
+from tetrathlon.agents.evaluation import Result, instance_of
+from tetrathlon.agents.statistics import iqm, rate_interval
 from tetrathlon.benchmarks.suites import Entry
 from tetrathlon.envs.episode import scorable
 
@@ -71,17 +72,16 @@ def row(entry: Entry, policy: str, cells: Sequence[Mapping[str, Any]], slugs: Se
     }
 
 
-def outcomes_of(result: Any) -> list[dict[str, Any]]:
+def outcomes_of(result: Result) -> list[dict[str, Any]]:
     """Return which instance each scorable episode of an evaluation was, and whether it succeeded.
 
     Args:
-        result: A ``tetrathlon.agents.evaluation.Result``.
+        result: The evaluation, with its episodes.
     """
     if result.success["mean"] is None:  # an environment that never tells has no rate; that is not a rate of 0
         return []
     return [
-        {"task": episode.info.get("task_id"), "success": bool(episode.is_success)}
-        for episode in scorable(result.episodes_played)
+        {"task": instance_of(episode), "success": episode.is_success} for episode in scorable(result.episodes_played)
     ]
 
 
@@ -121,13 +121,14 @@ def aggregate(rows: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[str, Any
     """Return for each policy its mean success and its normalised score, by domain and overall.
 
     The interval of a mean success rate joins the Wilson intervals of the entries by squares (Zou and Donner 2008,
-    doi:10.1002/sim.3095), as a bootstrap sees no spread where every episode fails. That of a
-    normalised score is the percentiles of a stratified bootstrap: the instances of each entry and seed are drawn
-    again, entries stay, and the scores of random and expert count as known.
+    doi:10.1002/sim.3095). That of a normalised score is the percentiles of its draws: the rate of each entry and
+    seed with c of n instances right is drawn from Beta(c + 1/2, n - c + 1/2), entries stay, and the scores of
+    random and expert count as known. This is the stratified bootstrap but for its draws, which see no spread
+    where all episodes of an entry end alike. As of Jeffreys' interval, the ends are moved to hold the score itself.
 
     Args:
         rows: Rows with their normalised scores.
-        seed: Seed of the bootstrap.
+        seed: Seed of the draws.
     """
     policies = dict.fromkeys(r["policy"] for r in rows)
     return {policy: _of_policy([r for r in rows if r["policy"] == policy], rows, seed) for policy in policies}
@@ -168,21 +169,22 @@ def _normalised(
 
 
 def _resample(r: Mapping[str, Any], seed: int) -> np.ndarray:
-    # Drawing n of n outcomes of 0 and 1 with replacement is a binomial draw; an instance that was asked twice
-    # is no second witness. The row's name keeps the draws of an entry the same whatever else was run.
+    # An instance that was asked twice is no second witness. The row's name keeps the draws of an entry the same
+    # whatever else was run.
     words = f"{r['name']}\n{r['policy']}".encode("utf-8", "surrogatepass")
     rng = np.random.default_rng([seed, *words])
     wins = np.zeros(RESAMPLES)
     for stratum in r["strata"]:
         n, instances = stratum["episodes"], stratum["distinct"]
         if n:
-            wins += n / instances * rng.binomial(instances, stratum["successes"] / n, RESAMPLES)
+            right = stratum["successes"] / n * instances
+            wins += n * rng.beta(right + 0.5, instances - right + 0.5, RESAMPLES)
     return wins / sum(stratum["episodes"] for stratum in r["strata"])
 
 
 def _spread(point: float, drawn: np.ndarray, n: int) -> dict[str, Any]:
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return {"mean": point, "low": float(low), "high": float(high), "n": n}
+    return {"mean": point, "low": min(float(low), point), "high": max(float(high), point), "n": n}
 
 
 def _mean_rate(rates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -196,14 +198,11 @@ def _mean_rate(rates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def rate(successes: int, n: int, instances: int) -> dict[str, Any]:
-    """Return a success rate over ``n`` episodes, with the Wilson interval of ``instances`` different ones.
-
-    A small test split is asked more than once; the same question answered twice the same way says nothing new.
-    """
+    """Return a success rate over ``n`` episodes, with its interval over ``instances`` different ones."""
     if n == 0:
         return {"mean": None, "low": None, "high": None, "n": 0, "distinct": 0}
     mean = successes / n
-    low, high = wilson(mean * instances, instances)  # type: ignore[arg-type]  # the formula takes any rate
+    low, high = rate_interval(successes, n, instances)
     return {"mean": mean, "low": low, "high": high, "n": n, "distinct": instances}
 
 

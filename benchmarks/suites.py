@@ -39,6 +39,8 @@ class Entry:
             raise ValueError(f"episodes of {self.name!r} must be at least 1, got {self.episodes!r}")
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds of {self.name!r} must be different integers, got {self.seeds!r}")
+        if "split" in self.kwargs:  # it would win over the split that the report names
+            raise ValueError(f"kwargs of {self.name!r} must not hold 'split'; give it as split=")
         object.__setattr__(self, "kwargs", MappingProxyType(dict(self.kwargs)))
 
     @property
@@ -61,6 +63,8 @@ class Suite:
     """Who is measured unless others are asked for."""
 
     def __post_init__(self) -> None:
+        if not self.entries:
+            raise ValueError(f"suite {self.name!r} must have an entry")
         names = [entry.name for entry in self.entries]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"entries of suite {self.name!r} share the names {twice}")
@@ -81,11 +85,13 @@ class Suite:
         """Return the entries of ``domains``; None: all.
 
         Raises:
-            ValueError: The suite has no entry of a domain.
+            ValueError: The suite has no entry of a domain, or no domain is given.
         """
         if domains is None:
             return self.entries
         chosen = set(domains)
+        if not chosen:
+            raise ValueError("domains must name at least one domain")
         if unknown := sorted(chosen - set(self.domains)):
             raise ValueError(f"suite {self.name!r} has the domains {list(self.domains)}, not {unknown}")
         return tuple(entry for entry in self.entries if entry.domain in chosen)

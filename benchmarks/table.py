@@ -12,7 +12,9 @@ from rich.text import Text
 
 from tetrathlon.benchmarks.excerpt import line
 
-_MOST_POLICIES = 3  # side by side in 80 columns; more go below one another
+_NAME = 20
+_NUMBERS = 14
+_GAP = 2
 
 
 def show(results: Mapping[str, Any], folder: Path, console: Console) -> None:
@@ -26,8 +28,12 @@ def show(results: Mapping[str, Any], folder: Path, console: Console) -> None:
     there = [policy["name"] for policy in results["policies"] if policy["name"] in results["aggregate"]]
     title = f"{results['suite']} v{results['version']} · success in %, with 95 % intervals"
     console.print(Text(title, style="bold"))
-    for start in range(0, len(there), _MOST_POLICIES):
-        console.print(_table(results, there[start : start + _MOST_POLICIES]))
+    # As many policies side by side as the terminal is wide; the others go below.
+    abreast = max(1, (console.width - _NAME) // (_NUMBERS + _GAP))
+    for start in range(0, len(there), abreast):
+        console.print(_table(results, there[start : start + abreast]))
+    for entry in results["unavailable"]:
+        console.print(Text(f"{entry['name']} is unavailable: {entry['reason']}", style="yellow"))
     for policy in results["policies"]:
         if policy["reason"]:
             console.print(Text(f"{policy['name']} is unavailable: {policy['reason']}", style="yellow"))
@@ -44,10 +50,10 @@ def show(results: Mapping[str, Any], folder: Path, console: Console) -> None:
 
 
 def _table(results: Mapping[str, Any], policies: list[str]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("environment", no_wrap=True, overflow="ellipsis", max_width=20)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table.add_column("environment", no_wrap=True, overflow="ellipsis", max_width=_NAME)
     for policy in policies:
-        table.add_column(Text(line(policy, 16)), justify="right", no_wrap=True)
+        table.add_column(Text(line(policy, _NUMBERS)), justify="right", no_wrap=True, min_width=_NUMBERS)
     rows = {(r["name"], r["policy"]): r for r in results["entries"]}
     for name in dict.fromkeys(name for name, _ in rows):
         cells = [_cell(rows[name, policy]["success"]) if (name, policy) in rows else "–" for policy in policies]

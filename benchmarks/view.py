@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line
+from tetrathlon.benchmarks.files import load_result
 from tetrathlon.benchmarks.page import facts, page
 from tetrathlon.envs.codec import is_image
 from tetrathlon.envs.episode import Episode, load_episodes, write_aside
@@ -100,7 +101,7 @@ def write_view(folder: str | os.PathLike[str]) -> Path:
 
     Raises:
         FileNotFoundError: There is no ``episodes.jsonl`` in the folder.
-        ValueError: A line of it is not an episode.
+        ValueError: A line of it is not an episode, or ``result.json`` is not a result.
     """
     folder = Path(folder)
     if not (folder / "episodes.jsonl").exists():
@@ -108,7 +109,7 @@ def write_view(folder: str | os.PathLike[str]) -> Path:
     episodes = load_episodes(folder)
     result: dict[str, Any] = {}
     if (folder / "result.json").exists():
-        result = json.loads((folder / "result.json").read_text("utf-8"))
+        result = load_result(folder / "result.json")
     env = result.get("env") or next((episode.env for episode in episodes), "") or folder.name
     pictures = Pictures()
     shown = episodes[:_MOST_EPISODES]

@@ -148,6 +148,11 @@ def test_help_is_fast_and_imports_no_torch() -> None:
         (["eval", "Arithmetic", "--policy", "random", "--env", "digit=3"], "'digit'; did you mean digits?"),
         (["eval", "Arithmetic", "--policy", "random", "--env", "digits=99"], "digits must be from 1 to 12, got 99"),
         (["eval", "Arithmetic", "--policy", "random", "--env", "digits"], "KEY=VALUE, got 'digits'"),
+        (["eval", "Arithmetic", "--policy", "random", "--env", "digits=[1]"], "cannot take digits=[1]: "),
+        (
+            ["eval", "Arithmetic", "--policy", "random", "--env", "digits=true"],
+            "digits must be a number as 2 is, got true",
+        ),
         (["envs", "--domain", "txt"], "no domain 'txt'; did you mean text?"),
         (["play", "Arithmetic", "--policy", "random", "--video", "x.gif"], "renders ['ansi']"),
         (["play", "toys/Screen-v0", "--policy", "random", "--video", "x.mp4"], "*.gif, not 'x.mp4'"),
@@ -156,6 +161,7 @@ def test_help_is_fast_and_imports_no_torch() -> None:
         (["bench", "--suite", "quik"], "quik"),
         (["bench", "compare", "a", "b"], "did not expect"),
         (["bench", "--episodes", "0"], "--episodes must be at least 1"),
+        (["bench", "--policies", "random", "exprt"], "did you mean expert?"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -190,6 +196,51 @@ def test_envs(capsys: pytest.CaptureFixture[str]) -> None:
         "description": "Work out an expression of integers.",
     } in rows
     assert {row["domain"] for row in rows} == {"text"}
+
+
+def test_envs_leaves_the_task_room(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["envs", "--domain", "text"]) == 0
+    text = capsys.readouterr().out
+    assert "tetrathlon/Arithmetic-v0 · text" in text and "  Work out an expression of integers." in text
+    assert max(map(len, text.splitlines())) <= 40
+
+
+def test_environments_are_found_here_as_policies_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"env_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(
+        f"import gymnasium as gym\ngym.register('{name}/Pole-v0', entry_point=gym.spec('CartPole-v1').entry_point)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(tmp_path))])
+    try:
+        assert main(["eval", f"{name}:{name}/Pole-v0", "--policy", "random", "--episodes", "1"]) == 0
+    finally:
+        gym.registry.pop(f"{name}/Pole-v0", None)
+        sys.modules.pop(name, None)
+
+
+def test_a_missing_simulator_is_no_unknown_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: Any) -> Any:
+        raise gym.error.DependencyNotInstalled("MuJoCo is not installed, run `pip install mujoco`")
+
+    monkeypatch.setattr("tetrathlon.envs.registry.split_argument", missing)
+    said = fails(capsys, "eval", "CartPole-v1", "--policy", "random")
+    assert "pip install mujoco" in said and "tetrathlon envs lists them" not in said
+
+
+def test_bench_says_in_one_line_what_an_entry_lacks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(**_: Any) -> Any:
+        raise gym.error.UnregisteredEnv("there is no environment 'Arithmetc'")
+
+    monkeypatch.setattr("tetrathlon.benchmarks.bench.run", missing)
+    assert "no environment 'Arithmetc'" in fails(capsys, "bench")
 
 
 def test_eval_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,6 +291,12 @@ def test_eval_saves_and_view_shows(capsys: pytest.CaptureFixture[str], tmp_path:
     assert episodes[3].steps[0].observation.splitlines()[0] in text
     assert "there is no episode 4" in fails(capsys, "view", str(out), "--episode", "4")
     assert "it is no run" in fails(capsys, "view", str(tmp_path))
+    assert f"is a file; give its folder, {str(out)!r}" in fails(capsys, "view", str(out / "result.json"))
+    for text, fault in (("{", "is not JSON"), ("{}", "is not a result: no 'env'"), ("[1]", "is not a result")):
+        (out / "result.json").write_text(text)
+        assert f"{out / 'result.json'} {fault}" in fails(capsys, "view", str(out))
+    (out / "results.json").write_text("{}")
+    assert "results.json is not the results of a suite: no 'suite'" in fails(capsys, "view", str(out))
     (out / "episodes.jsonl").write_text("{}\n")
     assert "line 1" in fails(capsys, "view", str(out))
 
@@ -265,6 +322,11 @@ def test_a_policy_that_fails_shows_where(capsys: pytest.CaptureFixture[str], min
     assert main(["eval", "Arithmetic", "--policy", f"{mine}:fails", "--episodes", "1"]) == 1
     said = capsys.readouterr().err
     assert "Traceback" in said and "my own mistake" in said and "in fails" in said
+
+
+def test_a_policy_that_writes_no_text_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    said = fails(capsys, "eval", "Arithmetic", "--policy", "builtins:len", "--episodes", "1", code=1)
+    assert "policy 'len' must return a str" in said and "got int" in said
 
 
 def test_a_missing_package_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

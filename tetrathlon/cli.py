@@ -18,6 +18,7 @@ from typing import Annotated, Any, Union
 import tyro
 
 import tetrathlon
+from tetrathlon.agents.policy import ActionError
 from tetrathlon.commands import Bench, Envs, Eval, Play, View
 from tetrathlon.envs.registry import load_plugins
 from tetrathlon.usage import UsageError, nearest
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output has gone, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ImportError, OSError) as error:  # a package that is missing, a file that cannot be written
+    except (ImportError, OSError, ActionError) as error:  # a missing package, a file that cannot be written
         return _complain(words, str(error) or type(error).__name__, 1)
     except Exception:  # a policy or an environment is foreign code: its author needs to see where it failed
         traceback.print_exc()

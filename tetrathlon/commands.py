@@ -53,15 +53,10 @@ class Envs:
             print(json.dumps(rows, indent=1))
             return 0
         from rich.console import Console
-        from rich.table import Table
 
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in ("id", "domain"):
-            table.add_column(name, no_wrap=True, min_width=max((len(row[name]) for row in rows), default=0))
-        table.add_column("task")
-        for row in rows:
-            table.add_row(row["id"], row["domain"], row["description"])
-        Console().print(table)
+        from tetrathlon.terminal import envs_table
+
+        Console().print(envs_table(rows, Console().width))
         return 0
 
 
@@ -237,7 +232,7 @@ class Bench:
                 seed=self.seed,
                 resume=self.resume,
             )
-        except (ValueError, FileExistsError) as error:  # what run() says of wrong arguments
+        except (ValueError, FileExistsError, gym.error.Error) as error:  # what run() says of wrong arguments
             raise UsageError(str(error)) from error
         return 0
 
@@ -257,6 +252,7 @@ class View:
         """Show it."""
         from rich.console import Console
 
+        from tetrathlon.benchmarks.files import load_result, load_results
         from tetrathlon.benchmarks.report import write_view
         from tetrathlon.benchmarks.table import show
         from tetrathlon.envs.episode import load_episodes
@@ -264,13 +260,16 @@ class View:
 
         folder, console = self.run_folder, Console(highlight=False)
         suite, result, episodes = (folder / n for n in ("results.json", "result.json", "episodes.jsonl"))
+        if folder.is_file():
+            raise UsageError(f"{str(folder)!r} is a file; give its folder, {str(folder.parent)!r}")
         if not folder.is_dir():
             raise UsageError(f"there is no folder {str(folder)!r}")
         if not suite.exists() and not episodes.exists():
             raise UsageError(f"{str(folder)!r} holds neither episodes.jsonl nor results.json: it is no run")
         try:
             played = load_episodes(folder) if episodes.exists() else []
-            found = {path: json.loads(path.read_text("utf-8")) for path in (suite, result) if path.exists()}
+            loaders = {suite: load_results, result: load_result}
+            found = {path: load(path) for path, load in loaders.items() if path.exists()}
         except ValueError as error:  # a file that is none of ours, or was cut
             raise UsageError(str(error)) from error
         if wrong := [number for number in self.episode if not 0 <= number < len(played)]:

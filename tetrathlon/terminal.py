@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PIL import Image
 from rich.console import Console
+from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +19,7 @@ from tetrathlon.envs.episode import Episode, Step
 
 _WIDEST_PICTURE = 64
 _LONGEST_TERM = 24
+_LEAST_TASK = 32
 
 
 def say(console: Console, text: str, style: str = "") -> None:
@@ -83,7 +85,7 @@ def outcome_of(episode: Episode) -> tuple[str, str]:
     """Return a word for an episode's outcome and its colour."""
     if episode.grader_error is not None:
         return "unscorable", "yellow"
-    if "is_success" not in episode.last_info:
+    if episode.last_info.get("is_success") is None:
         return "over", "white"
     return ("success", "green") if episode.is_success else ("failure", "red")
 
@@ -133,6 +135,30 @@ def episodes_table(episodes: list[Episode], most: int = 20) -> Table:
         )
     if len(episodes) > most:
         table.caption = f"{len(episodes) - most} more"
+    return table
+
+
+def envs_table(rows: Sequence[Mapping[str, str]], width: int) -> Table:
+    """Return one line an environment; where that leaves the task no room, the task on a line below.
+
+    Args:
+        rows: Mappings with ``id``, ``domain`` and ``description``.
+        width: Columns of the terminal.
+    """
+    longest = {name: max((len(row[name]) for row in rows), default=0) for name in ("id", "domain")}
+    if width - sum(longest.values()) < _LEAST_TASK:
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(overflow="fold")
+        for row in rows:
+            table.add_row(Text(f"{row['id']} · {row['domain']}", style="bold"))
+            table.add_row(Padding(Text(row["description"]), (0, 0, 0, 2)))
+        return table
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, least in longest.items():
+        table.add_column(name, no_wrap=True, min_width=least)
+    table.add_column("task")
+    for row in rows:
+        table.add_row(row["id"], row["domain"], Text(row["description"]))
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,6 +23,7 @@ class UsageError(Exception):
 
 def environment(name: str, split: str, settings: Iterable[str]) -> tuple[str, dict[str, Any]]:
     """Return the full id and the constructor arguments, ``split`` among them where it is taken."""
+    from tetrathlon.agents.naming import look_here
     from tetrathlon.envs.registry import split_argument
 
     kwargs: dict[str, Any] = {}
@@ -33,14 +35,21 @@ def environment(name: str, split: str, settings: Iterable[str]) -> tuple[str, di
             kwargs[key] = json.loads(value)
         except json.JSONDecodeError:
             kwargs[key] = value
+    module, colon, _ = name.partition(":")
+    here = look_here() if colon else ""  # as for a policy that is named module:object
     try:
         env_id = known_id(name)
         return env_id, {**split_argument(env_id, split), **kwargs}
-    except gym.error.Error as error:
+    except gym.error.UnregisteredEnv as error:
         raise UsageError(f"{error} (tetrathlon envs lists them)") from error
+    except gym.error.Error as error:  # a package that it needs is missing
+        raise UsageError(f"{name}: {error}") from error
     except ModuleNotFoundError as error:
-        if ":" in name and error.name == name.partition(":")[0]:
-            raise UsageError(f"environment {name!r}: there is no module {error.name!r}") from error
+        # Only the module that was named is the caller's mistake; what it imports itself is its own.
+        if colon and error.name is not None and f"{module}.".startswith(f"{error.name}."):
+            raise UsageError(
+                f"environment {name!r}: there is no module {error.name!r}, neither installed nor in {here}"
+            ) from error
         raise
 
 
@@ -48,6 +57,12 @@ def made(env_id: str, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
     """Make an environment once, to find out what is wrong with its arguments."""
     from tetrathlon.envs.registry import constructor_arguments
 
+    defaults = _defaults(env_id)
+    for key, value in kwargs.items():
+        default = defaults.get(key)
+        if isinstance(value, bool) and isinstance(default, int | float) and not isinstance(default, bool):
+            # Python would count with true as with 1.
+            raise UsageError(f"{env_id}: {key} must be a number as {default!r} is, got {json.dumps(value)}")
     try:
         return make(env_id, **kwargs)
     except TypeError as error:
@@ -57,9 +72,31 @@ def made(env_id: str, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:
                 f"{env_id} has no argument {unknown[0]!r}{nearest(unknown[0], known)} "
                 f"(it takes {', '.join(sorted(known))})"
             ) from error
-        raise UsageError(f"{env_id}: {error.__cause__ or error}") from error
+        bad = [key for key in kwargs if _can_be_made(env_id, {k: v for k, v in kwargs.items() if k != key})]
+        which = f"cannot take {', '.join(f'{key}={json.dumps(kwargs[key])}' for key in bad)}: " if bad else ""
+        raise UsageError(f"{env_id}: {which}{error.__cause__ or error}") from error
     except (ValueError, gym.error.Error) as error:  # what a constructor says of a bad value or of what it lacks
         raise UsageError(f"{env_id}: {error}") from error
+
+
+def _can_be_made(env_id: str, kwargs: dict[str, Any]) -> bool:
+    try:
+        make(env_id, **kwargs).close()
+    except Exception:  # it is only asked whether
+        return False
+    return True
+
+
+def _defaults(env_id: str) -> dict[str, Any]:
+    """Return the arguments of an environment's constructor that have a default, those of base classes included."""
+    from tetrathlon.envs.registry import creator_of
+
+    creator = creator_of(env_id)
+    calls: list[Any] = [creator]
+    if inspect.isclass(creator):
+        calls = [vars(c)["__init__"] for c in reversed(creator.__mro__) if c is not object and "__init__" in vars(c)]
+    parameters = [p for call in calls for p in inspect.signature(call).parameters.values()]
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
 def policy_of(name: str, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:

@@ -13,7 +13,7 @@ import pytest
 
 import tetrathlon
 from tests.agents.toys import Counting
-from tetrathlon.agents.evaluation import evaluate, instance_seeds
+from tetrathlon.agents.evaluation import evaluate, instance_of, instance_seeds
 from tetrathlon.agents.naming import PolicyError
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.statistics import wilson
@@ -87,8 +87,9 @@ def test_several_samples() -> None:
     words = ["right", "right", "wrong a", "wrong b", "right", "wrong", "wrong", "wrong"]
     result = evaluate(Script(words), "toys/Oracle-v0", episodes=2, samples=4, slots=1)
     assert result.success["mean"] == 0.375 and result.success["n"] == 8
-    assert result.success["interval"] == "cluster bootstrap"
-    assert (result.success["low"], result.success["high"]) == (0.25, 0.5)
+    # A bootstrap of two instances would say [0.25, 0.5], of one instance nothing but its own rate.
+    assert result.success["interval"] == "wilson over instances"
+    assert (result.success["low"], result.success["high"]) == wilson(0.75, 2)
     assert result.pass_at == pytest.approx({1: 0.375, 2: (5 / 6 + 1 / 2) / 2, 4: 1.0})
     # In fours: "right" has two votes of four in the first instance, "wrong" three in the second.
     # In twos: right right | a tie of two wrongs; a tie of right and wrong | wrong wrong.
@@ -260,3 +261,56 @@ def test_wrong_names() -> None:
     with pytest.raises(PolicyError, match="did you mean random"):
         evaluate("randm", "Arithmetic")
     assert tetrathlon.__version__
+
+
+def test_a_bootstrap_needs_instances() -> None:
+    one = evaluate(Script(["right", "wrong"] + ["wrong"] * 38), "toys/Oracle-v0", episodes=1, samples=40)
+    assert (one.success["low"], one.success["high"]) == wilson(1 / 40, 1) and one.success["high"] > 0.7
+    many = evaluate(Script(["right", "right", "wrong", "wrong"] * 5), "toys/Oracle-v0", episodes=10, samples=2)
+    assert many.success["interval"] == "cluster bootstrap" and many.success["low"] < 0.3 < 0.7 < many.success["high"]
+    alike = evaluate(Script(["right", "wrong"] * 10), "toys/Oracle-v0", episodes=10, samples=2, slots=1)
+    assert (alike.success["low"], alike.success["high"]) == wilson(5, 10)
+
+
+@pytest.mark.parametrize("samples", [1, 2])
+def test_an_instance_that_was_asked_again_is_no_new_evidence(samples: int) -> None:
+    # 25 problems in the split of one digit: 400 right answers prove no more of other problems than 25 do.
+    kwargs = {"digits": 1}
+    result = evaluate("expert", "Arithmetic", kwargs=kwargs, episodes=400 // samples, samples=samples)
+    assert result.distinct < 30 and result.success["n"] == 400
+    assert result.success["low"] == wilson(result.distinct, result.distinct)[0] < 0.9
+    assert result.success["interval"] == "wilson over instances"
+
+
+@pytest.mark.parametrize("task", [["a", 1], {"page": 3}, 7, {1, 2}], ids=str)
+def test_any_task_id_is_counted(task: Any) -> None:
+    class Named(Counting):
+        def reset(self, **kwargs: Any) -> Any:
+            observation, info = super().reset(**kwargs)
+            return observation, {**info, "task_id": task}
+
+    gym.register("toys/Named-v0", entry_point=lambda **kwargs: Named(**kwargs))
+    try:
+        result = evaluate("expert", "toys/Named-v0", episodes=6)
+    finally:
+        del gym.registry["toys/Named-v0"]
+    assert result.distinct == 1 and result.success["n"] == 6
+    assert (result.success["low"], result.success["high"]) == wilson(result.success["mean"], 1)
+    assert all(isinstance(instance_of(episode), str) for episode in result.episodes_played)
+
+
+@pytest.mark.parametrize(
+    ("told", "mean"),
+    [(True, 1.0), (np.True_, 1.0), (False, 0.0), (None, None), ("False", 0.0), (math.nan, 0.0), (1, 0.0)],
+)
+def test_success_is_a_truth_value_and_nothing_else(told: Any, mean: float | None) -> None:
+    class Telling(Counting):
+        def step(self, action: Any) -> Any:
+            *rest, info = super().step(action)
+            return *rest, {**info, "is_success": told}
+
+    gym.register("toys/Telling-v0", entry_point=lambda **kwargs: Telling(**kwargs))
+    try:
+        assert evaluate("expert", "toys/Telling-v0", episodes=3).success["mean"] == mean
+    finally:
+        del gym.registry["toys/Telling-v0"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from tetrathlon.agents.policy import ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
+from tetrathlon.agents.policy import ActionError, ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
 from tetrathlon.envs.spaces import UnicodeText
 
 PICTURED = spaces.Dict({"image": spaces.Box(0, 255, (2, 2, 3), np.uint8), "text": UnicodeText(20)})
@@ -102,3 +102,12 @@ def test_smollm2_is_the_function_whatever_was_imported() -> None:
     from tetrathlon.agents import smollm2
 
     assert smollm2 is tetrathlon.agents.smollm.smollm2
+
+
+@pytest.mark.parametrize("value", [3, None, b"text"])
+def test_a_function_must_write_text_where_text_is_taken(value: Any) -> None:
+    def answer(observation: str) -> Any:
+        return value
+
+    with pytest.raises(ActionError, match=rf"'answer' must return a str .*got {type(value).__name__} "):
+        FunctionPolicy(answer, UnicodeText(9), UnicodeText(9)).act(("a", "b"))

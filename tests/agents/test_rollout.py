@@ -207,3 +207,39 @@ def test_a_cut_in_one_slot_of_a_vector_holds_no_other_up(mode: AutoresetMode) ->
     episodes = rollout.episodes()
     assert [len(episode) for episode in episodes] == [1, 3]
     assert [episode.stop_reason for episode in episodes] == ["length", "counted"]
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_stretch_of_nothing_but_crashes_ends(threads: int) -> None:
+    class Gone(Counting):
+        works = 0
+
+        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+            if Gone.works:
+                return super().reset(seed=seed, options=options)
+            raise RuntimeError("no licence")
+
+    slots = Slots(Gone, 2, threads=threads)
+    rollout = Rollout(Noting(), slots)
+    with pytest.raises(RuntimeError, match=r"crashes in a row, the last of them: RuntimeError: no licence"):
+        rollout.stretch(3)
+    assert 10 <= len(rollout.crashes) <= 12
+    Gone.works = 1
+    assert [sum(map(len, row)) for row in Rollout(Noting(), slots).stretch(3)] == [3, 3]
+    slots.close()
+
+
+def test_crashes_between_successes_end_no_stretch() -> None:
+    slots = Slots(lambda: Counting(crash_at=2, crash_seed=1), 1)
+    rollout = Rollout(Noting(), slots, (Start(seed=1) for _ in range(1_000)))
+    assert rollout.stretch(100)[0] == [] or rollout.crashes
+    assert len(rollout.crashes) == 50
+
+
+def test_an_expert_that_raises_is_counted() -> None:
+    class Silent(Counting):
+        def expert_action(self, k: int = 1) -> Any:
+            raise ValueError("no plan")
+
+    rollout = Rollout(Noting(), Slots(Silent, 2), [Start(seed=s) for s in range(3)], ask=True)
+    assert rollout.episodes() == [] and rollout.crashes == ["ValueError: no plan"] * 3

@@ -14,6 +14,7 @@ from tetrathlon.agents.statistics import (
     iqm,
     majority_at_k,
     pass_at_k,
+    rate_interval,
     stratified_bootstrap,
     wilson,
 )
@@ -168,3 +169,19 @@ def test_bootstrap_refuses_settings() -> None:
         bootstrap_mean([[1.0]], level=95)
     with pytest.raises(ValueError, match="repetitions"):
         stratified_bootstrap({"a": [1.0]}, repetitions=0)
+
+
+def test_a_rate_over_instances() -> None:
+    assert rate_interval(3, 8, 8) == wilson(3, 8)
+    assert rate_interval(6, 16, 8) == wilson(3, 8)
+    assert rate_interval(400, 400, 25) == wilson(25, 25)
+    assert rate_interval(0, 0, 0) == (0.0, 1.0)
+    low, high = rate_interval(1, 40, 1)  # the formula by hand, with p = 1/40 and n = 1
+    z = 1.959963984540054
+    reach = z * math.sqrt(0.025 * 0.975 + z * z / 4)
+    assert (low, high) == pytest.approx(
+        ((0.025 + z * z / 2 - reach) / (1 + z * z), (0.025 + z * z / 2 + reach) / (1 + z * z))
+    )
+    for instances in (0, 9):
+        with pytest.raises(ValueError, match="instances"):
+            rate_interval(3, 8, instances)

@@ -16,8 +16,10 @@ from rich.console import Console
 
 import tetrathlon
 from tetrathlon.benchmarks import bench
+from tetrathlon.benchmarks.cells import Ledger
 from tetrathlon.benchmarks.results import aggregate, normalise, rate, row
 from tetrathlon.benchmarks.suites import Entry, Suite
+from tetrathlon.benchmarks.table import show
 from tetrathlon.envs.episode import load_episodes
 
 KWARGS = {"answer_format": "plain", "max_tokens": 8}
@@ -271,3 +273,132 @@ def test_where_every_episode_was_lost_there_is_no_rate() -> None:
     rows = [row(SUITE.entries[0], policy, [cell([])], ["x"]) for policy in ("random", "expert", "model")]
     normalise(rows)
     assert aggregate(rows)["model"]["success"] == {"mean": None, "low": None, "high": None, "n": 0}
+
+
+@pytest.mark.parametrize(
+    ("counts", "point", "least"),
+    [([0, 0, 0, 0], 0.0, 1.0), ([24, 24, 24, 24], 100.0, 1.0), ([24, 24, 0, 0], 50.0, 1.0), ([1, 23, 0, 0], None, 2.0)],
+)
+def test_a_normalised_score_is_never_certain(counts: list[int], point: float | None, least: float) -> None:
+    entries = [Entry(name=f"{i}", env="tetrathlon/Arithmetic-v0") for i in range(4)]
+    rows = []
+    for entry, count in zip(entries, counts, strict=True):
+        for policy, successes in (("random", 0), ("model", count), ("expert", 24)):
+            rows.append(row(entry, policy, [cell([i < successes for i in range(24)])], ["x"]))
+    normalise(rows)
+    score = aggregate(rows)["model"]["normalised"]["overall"]["iqm"]
+    assert point is None or score["mean"] == point
+    assert 0.0 <= score["low"] <= score["mean"] <= score["high"] <= 100.0
+    assert least < score["high"] - score["low"] < 25.0
+
+
+def test_an_instance_that_was_asked_twice_narrows_no_score() -> None:
+    widths = []
+    repeated: list[str | None] = [str(i % 4) for i in range(24)]
+    for tasks in (None, repeated):
+        rows = []
+        for policy, successes in (("random", 0), ("model", 12), ("expert", 24)):
+            rows.append(row(SUITE.entries[0], policy, [cell([i < successes for i in range(24)], tasks)], ["x"]))
+        normalise(rows)
+        score = aggregate(rows)["model"]["normalised"]["overall"]["iqm"]
+        widths.append(score["high"] - score["low"])
+    assert widths[1] > 1.5 * widths[0]
+
+
+def test_a_wrong_name_leaves_nothing_behind(tmp_path: Path) -> None:
+    out = tmp_path / "a"
+    with pytest.raises(ValueError, match="did you mean expert"):
+        run(out, policies=["random", "exprt"])
+    assert not out.exists()
+    run(out, policies=["random"])
+    before = (out / "run.json").read_bytes()
+    with pytest.raises(ValueError, match="there is no module"):
+        run(out, policies=["a_module_that_is_not_there:x"], resume=True)
+    assert (out / "run.json").read_bytes() == before
+    results, _ = run(out, policies=["expert"], resume=True)
+    assert {r["policy"] for r in results["entries"]} == {"random", "expert"}
+
+
+def half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def in_its_place(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("no folder")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda folder: half(folder / "result.json"), "result.json is not JSON"),
+        (lambda folder: (folder / "result.json").write_text("{}"), "result.json is not the result of a cell"),
+        (lambda folder: (folder / "result.json").write_text("[]"), "result.json is not the result of a cell"),
+        (lambda folder: (folder / "result.json").unlink(), "there is no"),
+        (lambda folder: (folder / "episodes.jsonl").unlink(), "there is no"),
+        (lambda folder: (folder / "episodes.jsonl").write_text(""), "holds 0 of 6 episodes"),
+        (lambda folder: half(folder / "episodes.jsonl"), "of 6 episodes"),
+        (in_its_place, "there is no"),
+    ],
+)
+def test_a_damaged_cell_is_played_again(damage: Any, said: str, tmp_path: Path) -> None:
+    first, _ = run(tmp_path / "a")
+    name = first["entries"][0]["cells"][0]
+    kept = tmp_path / "a" / "cells" / first["entries"][1]["cells"][0] / "result.json"
+    stamp = kept.stat().st_mtime_ns
+    damage(tmp_path / "a" / "cells" / name)
+    again, heard = run(tmp_path / "a", resume=True)
+    assert said in squeezed(heard) and name in heard.replace("\n", "")
+    assert timeless(again) == timeless(first) and kept.stat().st_mtime_ns == stamp
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", "\xff"])
+def test_a_damaged_run_is_named(text: str, tmp_path: Path) -> None:
+    run(tmp_path / "a", policies=["random"])
+    (tmp_path / "a" / "run.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"run\.json is not"):
+        run(tmp_path / "a", resume=True)
+
+
+def test_two_benches_never_share_a_folder(tmp_path: Path) -> None:
+    run(tmp_path / "a", policies=["random"])
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with Ledger(tmp_path / "a").locked(), pytest.raises(ValueError, match="another bench is at work in"):
+        run(tmp_path / "a", policies=["expert"], resume=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    run(tmp_path / "a", policies=["expert"], resume=True)  # whoever ends, however it ends, holds it no longer
+
+
+def test_an_entry_that_cannot_be_made_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gymnasium as gym
+
+    make = bench.make
+
+    def without_package(env_id: str, **kwargs: Any) -> Any:
+        if kwargs.get("operators") == "*":
+            raise gym.error.DependencyNotInstalled("products need the package timesing: pip install timesing")
+        return make(env_id, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench, "make", without_package)
+        results, said = run(tmp_path / "a")
+        assert {r["name"] for r in results["entries"]} == {"one digit", "two digits"}
+        assert [entry["name"] for entry in results["unavailable"]] == ["products"]
+        for text in (said, (tmp_path / "a/report.html").read_text(), (tmp_path / "a/report.md").read_text()):
+            assert "products" in text and "pip install timesing" in squeezed(text)
+        alone = Suite(name="one", version=1, entries=SUITE.entries[2:], policies=("random",))
+        with pytest.raises(ImportError, match="pip install timesing"):
+            run(tmp_path / "b", alone)
+        assert not (tmp_path / "b").exists()
+    results, _ = run(tmp_path / "a", resume=True)  # once it is installed
+    assert len(results["entries"]) == 6 and results["unavailable"] == []
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_a_table_shows_every_bound(width: int, tmp_path: Path) -> None:
+    results, _ = run(tmp_path / "a")
+    said = io.StringIO()
+    show(results, tmp_path, Console(file=said, width=width))
+    table = said.getvalue().partition("report:")[0]
+    assert table.count("[") == table.count("]") == 6 + 2  # rows and suite means; the scale's ends have no width
+    assert max(map(len, table.splitlines())) <= width

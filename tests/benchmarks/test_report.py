@@ -32,6 +32,15 @@ HOSTILE = (
 )
 NAMES = ("<b>bold</b> & $x^2$ _under_ | pipe", "sums", "a name that is far too long for any table to show in full " * 3)
 POLICIES = ("random", "expert", "evil:</script><script>alert(1)</script>")
+SPREAD = {"mean": 0.5, "low": 0.2, "high": 0.8}
+RESULT: dict[str, Any] = {
+    "env": "<b>env</b>", "kwargs": {"a": "<"}, "domain": "other", "split": "test", "policy": "p</td>", "seed": 0,
+    "greedy": True, "episodes": 2, "samples": 1, "distinct": 2, "success": {**SPREAD, "n": 2, "interval": "wilson"},
+    "reward": SPREAD, "reward_terms": {}, "scores": {}, "pass_at": {"1": 0.5}, "majority_at": None, "steps": 1.0,
+    "tokens": None, "lengths": {"unit": "steps", "success": 1.0, "failure": 1.0}, "stop_reasons": {"<answered>": 1},
+    "grader_errors": 0, "grader_messages": [], "crashes": {"count": 0, "messages": []}, "seconds": 1.0,
+    "cpu_seconds": 1.0,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "suite": "<s>evil</s>",
             "version": 1,
             "entries": rows,
+            "unavailable": [{"name": "it's & <b>away</b>", "reason": "no #package"}],
             "policies": [*there, missing],
             "aggregate": aggregate(rows),
             "repeat": {
@@ -111,9 +121,7 @@ def viewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tools.steps[-1].info = {"is_success": True, "stop_reason": "answered", "reward_terms": {"correct": 1.0}}
     broken = Episode([Step("q", "a", 0.0, True, info={"grader_error": "<b>died</b>"})], "", env="text")
     save_episodes(folder, [robot, tools, broken, Episode(), *(episode(text, False) for text in HOSTILE)])
-    success = {"mean": 0.5, "low": 0.2, "high": 0.8, "n": 2}
-    result = {"env": "<b>env</b>", "policy": "p</td>", "split": "test", "success": success, "kwargs": {"a": "<"}}
-    (folder / "result.json").write_text(json.dumps({**result, "seed": 0, "stop_reasons": {"<answered>": 1}}))
+    (folder / "result.json").write_text(json.dumps(RESULT))
     write_view(folder)
     return folder
 
@@ -163,6 +171,40 @@ def test_the_markdown_holds_its_shape(folder: Path) -> None:
     assert len(rows) == 2 + len(NAMES) + 2
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}
     assert "smollm2 was unavailable" in text.replace("\\", "")
+    assert r"it's &amp; &lt;b&gt;away&lt;/b&gt; was unavailable: no \#package." in text  # each escaped once
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{", "is not JSON"),
+        ("{}", "is not a result: no 'env'"),
+        ("[1]", "is not a result: it is no object"),
+        (json.dumps({**RESULT, "success": {"mean": 1}}), "is not a result: no 'success.low'"),
+        (json.dumps({**RESULT, "samples": "2"}), "is not a result: 'samples' cannot be '2'"),
+    ],
+)
+def test_what_is_no_result_is_named(text: str, fault: str, tmp_path: Path) -> None:
+    save_episodes(tmp_path, [])
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(ValueError, match=re.escape(f"{tmp_path / 'result.json'} {fault}")):
+        write_view(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (lambda results: {}, "no 'suite'"),
+        (lambda results: {**results, "entries": [1]}, "entries.0 is no object"),
+        (lambda results: {**results, "entries": {}}, "'entries' is no list"),
+        (lambda results: {**results, "aggregate": {"random": {}}}, "no 'aggregate.random.success'"),
+    ],
+)
+def test_what_is_no_suite_is_named(damage: Any, fault: str, folder: Path, tmp_path: Path) -> None:
+    results = json.loads((folder / "results.json").read_text())
+    (tmp_path / "results.json").write_text(json.dumps(damage(results)))
+    with pytest.raises(ValueError, match=re.escape(f"results.json is not the results of a suite: {fault}")):
+        write_report(tmp_path)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -60,6 +60,7 @@ def test_another_setting_has_another_digest() -> None:
         ({"episodes": 0}, "at least 1"),
         ({"seeds": ()}, "seeds"),
         ({"seeds": (1, 1)}, "seeds"),
+        ({"kwargs": {"split": "train"}}, "must not hold 'split'"),
     ],
 )
 def test_a_wrong_entry_is_refused(wrong: dict, message: str) -> None:
@@ -75,3 +76,10 @@ def test_names_must_differ_and_be_known() -> None:
         find("slow")
     with pytest.raises(ValueError, match="sound"):
         find("quick").of(["sound"])
+
+
+def test_nothing_cannot_be_measured() -> None:
+    with pytest.raises(ValueError, match="'s' must have an entry"):
+        Suite(name="s", version=1, entries=())
+    with pytest.raises(ValueError, match="at least one domain"):
+        find("quick").of([])
