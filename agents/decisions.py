@@ -216,7 +216,7 @@ def layout(
                 spans[b].append(Span(e, s, position, given, decided))
                 position += given + decided
             if last == "always" or (last == "open" and not episode.steps[-1].terminated):
-                tail = int(cast(int, sizes[-1]))
+                tail = int(sizes[-1])
                 spans[b].append(Span(e, len(episode), position, tail, 1))
                 position += tail + 1
     longest = max((row_spans[-1].end for row_spans in spans if row_spans), default=0)

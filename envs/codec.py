@@ -15,6 +15,9 @@ import numpy as np
 ImageSink = Callable[[np.ndarray], str]
 ImageSource = Callable[[str], np.ndarray]
 
+_KINDS = frozenset("biufcSUMm")
+# JSON has numbers of these kinds; whatever else an array holds is written as its bytes.
+_NUMBERS = frozenset("biuf")
 _TAGS = frozenset({"$array", "$image", "$tuple", "$float", "$bytes", "$dict", "$text", "$scalar"})
 # JSON takes two such escapes for one character: a text with both is written in parts.
 _BETWEEN_SURROGATES = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
@@ -53,6 +56,8 @@ def encode(value: Any, image: ImageSink | None = None) -> Any:
         array = np.asarray(value)
         if array.dtype == object:
             raise TypeError(f"an array of Python objects cannot be written as JSON: {value!r}")
+        if not _portable(array.dtype):
+            raise TypeError(f"an array of dtype {array.dtype} cannot be written as JSON: {value!r}")
         if isinstance(value, np.generic):
             return {"$scalar": [array.dtype.str, _array_data(array)]}
         return {"$array": [array.dtype.str, list(array.shape), _array_data(array)]}
@@ -73,6 +78,11 @@ def encode(value: Any, image: ImageSink | None = None) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON: {value!r}")
 
 
+def _portable(dtype: np.dtype[Any]) -> bool:
+    """Tell whether the name of ``dtype`` says all of it, the same on every machine (long doubles: none of it)."""
+    return dtype.kind in _KINDS and not (dtype.kind in "fc" and dtype.itemsize > (8 if dtype.kind == "f" else 16))
+
+
 def _array_data(array: np.ndarray) -> Any:
     if array.dtype.kind in "biu" or (array.dtype.kind == "f" and np.isfinite(array).all()):
         return array.ravel().tolist()
@@ -85,6 +95,9 @@ def decode(data: Any, image: ImageSource | None = None) -> Any:
     Args:
         data: What :func:`encode` returned.
         image: Returns the picture of a noted name.
+
+    Raises:
+        ValueError: ``data`` is damaged; TypeError, KeyError and OverflowError where that shows in them first.
     """
     if isinstance(data, list):
         return [decode(item, image) for item in data]
@@ -114,9 +127,16 @@ def decode(data: Any, image: ImageSource | None = None) -> Any:
 
 
 def _decode_array(dtype: str, shape: list[int], data: Any) -> np.ndarray:
+    if not isinstance(dtype, str) or not _portable(kind := np.dtype(dtype)):
+        raise ValueError(f"there are no arrays of dtype {dtype!r} here")
+    if not all(type(length) is int and length >= 0 for length in shape):
+        raise ValueError(f"{shape!r} is no shape")
+    # Nothing is allocated that the data does not fill: a few letters of a dtype can ask for gigabytes.
     if isinstance(data, str):
-        return np.frombuffer(base64.b64decode(data, validate=True), dtype=dtype).reshape(shape).copy()
-    return np.array(data, dtype=dtype).reshape(shape)
+        return np.frombuffer(base64.b64decode(data, validate=True), dtype=kind).reshape(shape).copy()
+    if not isinstance(data, list) or kind.kind not in _NUMBERS:
+        raise ValueError(f"{str(data)[:80]!r} is no data of dtype {dtype!r}")
+    return np.array(data, dtype=kind).reshape(shape)
 
 
 def fingerprint(value: Any) -> str:

@@ -18,7 +18,9 @@ import gymnasium as gym
 from gymnasium.utils.env_checker import check_env
 
 from tetrathlon.envs import hostile
+from tetrathlon.envs.contract_course import check_reset_needed, check_threads
 from tetrathlon.envs.contract_info import check_info, check_no_answer, check_vector
+from tetrathlon.envs.contract_pay import check_expert_pay, check_no_answer_no_pay
 from tetrathlon.envs.contract_seeds import (
     check_global_rng,
     check_interleaving,
@@ -135,23 +137,6 @@ def _check_gymnasium(subject: Subject) -> None:
     check_env(env, skip_render_check="human" in subject.render_modes)  # a human's window needs a screen
 
 
-def _check_reset_needed(subject: Subject) -> None:
-    """A step after the end raises ``gymnasium.error.ResetNeeded``, without Gymnasium's wrapper too."""
-    env = subject.make()
-    *_, last = play(env, [{"seed": 1}], how="expert", most=LONGEST_EPISODE)
-    if not last.ended:
-        raise ContractError("reset_needed", f"no episode ended within {LONGEST_EPISODE} steps")
-    try:
-        env.step(last.action)
-    except gym.error.ResetNeeded:
-        return
-    except Exception as error:
-        seen = f"raised {type(error).__name__}: {error}"
-    else:
-        seen = "was taken"
-    raise ContractError("reset_needed", f"a step after the end {seen}; raise gymnasium.error.ResetNeeded")
-
-
 def _check_reward_terms(subject: Subject) -> None:
     """``info["reward_terms"]`` sums to the reward exactly, in order, at every step."""
     env = subject.make()
@@ -199,6 +184,7 @@ def _check_state(subject: Subject) -> None:
             state = env.get_state()
             frozen = pickle.dumps(state)
             wanted = _continuation(env, seed)
+            _refuse_live(frozen, state, "after more steps")
             for where, restored, kept in (
                 ("the same copy", env, state),
                 ("the same copy again", env, state),
@@ -221,6 +207,16 @@ def _check_state(subject: Subject) -> None:
                         f"restored after {steps} steps in {where}, the same actions led elsewhere: get_state must "
                         "hold a copy of everything that changes, np_random's state and counters included",
                     )
+            _refuse_live(frozen, state, "after it was restored and played on from")
+
+
+def _refuse_live(frozen: bytes, state: Any, when: str) -> None:
+    """Raise where a state is no longer what it was when ``frozen`` was made of it."""
+    # A lazily computed property may change the bytes of an equal state.
+    if pickle.dumps(state) != frozen and not equal(pickle.loads(frozen), state):
+        raise ContractError(
+            "state", f"what get_state returned was another {when}: let get_state and set_state copy what they hold"
+        )
 
 
 def _continuation(env: Any, seed: int) -> list[str]:
@@ -246,6 +242,7 @@ def _check_expert(subject: Subject) -> None:
             raise ContractError(
                 "expert", f"its actions did not lead to success on seed {seed}; the last info: {str(seen)[:500]}"
             )
+    check_expert_pay(subject)
     played = [_asked(subject.make(), times) for times in (0, 1, 3)]
     if not played[0] == played[1] == played[2]:
         raise ContractError(
@@ -311,10 +308,12 @@ CHECKS = {
     "new_process": check_new_process,
     "splits": check_splits,
     "hostile": hostile.check_hostile,
-    "reset_needed": _check_reset_needed,
+    "reset_needed": check_reset_needed,
+    "no_answer_no_pay": check_no_answer_no_pay,
     "expert": _check_expert,
     "info": check_info,
     "vector": check_vector,
+    "threads": check_threads,
     "no_answer": check_no_answer,
     "reward_terms": _check_reward_terms,
     "state": _check_state,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,12 @@ import numpy as np
 from PIL import Image
 
 from tetrathlon.envs.codec import decode, encode, fingerprint
+
+_DAMAGE = (
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError, OSError),
+    *(zipfile.BadZipFile, zlib.error, Image.DecompressionBombError, SyntaxError, NotImplementedError, EOFError),
+)
+"""What damaged files make JSON, NumPy, zip and PIL raise."""
 
 
 @dataclass(slots=True)
@@ -80,8 +88,9 @@ class Episode:
 
     @property
     def is_success(self) -> bool:
-        """Whether the task was solved."""
-        return bool(self.last_info.get("is_success", False))
+        """Whether the task was solved: ``is_success`` is True, and not merely something that counts as true."""
+        told = self.last_info.get("is_success")
+        return isinstance(told, bool | np.bool_) and bool(told)
 
     @property
     def stop_reason(self) -> str | None:
@@ -129,34 +138,43 @@ def from_json(data: dict[str, Any], image: Any = None) -> Episode:
 
     Raises:
         KeyError: A field is missing.
+        TypeError: A field is of another type.
     """
     return Episode(
         steps=[
             Step(
                 observation=decode(step["observation"], image),
                 action=decode(step["action"], image),
-                reward=decode(step["reward"]),
-                terminated=step["terminated"],
-                truncated=step["truncated"],
-                info=decode(step["info"], image),
+                reward=float(_typed("reward", decode(step["reward"]), float, int)),
+                terminated=_typed("terminated", step["terminated"], bool),
+                truncated=_typed("truncated", step["truncated"], bool),
+                info=_typed("info", decode(step["info"], image), dict),
                 label=decode(step.get("label"), image),
             )
-            for step in data["steps"]
+            for step in _typed("steps", data["steps"], list)
         ],
         final_observation=decode(data["final_observation"], image),
-        env=data["env"],
-        kwargs=decode(data["kwargs"]),
-        seed=data["seed"],
-        options=decode(data["options"]),
-        info=decode(data["info"], image),
-        group=data["group"],
+        env=_typed("env", data["env"], str),
+        kwargs=_typed("kwargs", decode(data["kwargs"]), dict),
+        seed=_typed("seed", data["seed"], int, type(None)),
+        options=_typed("options", decode(data["options"]), dict, type(None)),
+        info=_typed("info", decode(data["info"], image), dict),
+        group=_typed("group", data["group"], int, type(None)),
     )
 
 
-def save_episodes(folder: str | os.PathLike[str], episodes: Iterable[Episode]) -> Path:
-    """Write ``episodes.jsonl``, the pictures in ``images/`` and the policies' notes in ``records.npz``.
+def _typed(name: str, value: Any, *kinds: type) -> Any:
+    if type(value) not in kinds:
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{name} is {str(value)[:80]!r}, a {type(value).__name__}; it must be a {wanted}")
+    return value
 
-    The files are written aside and renamed, so a reader never meets half of one.
+
+def save_episodes(folder: str | os.PathLike[str], episodes: Iterable[Episode]) -> Path:
+    """Write ``episodes.jsonl``, the pictures in ``images/`` and the policies' notes in ``records-*.npz``.
+
+    The files are written aside and renamed, so a reader never meets half of one. The notes' file is named by its
+    content and each episode says which notes are its own, so a reader never meets the notes of other episodes.
 
     Args:
         folder: Made if it is not there.
@@ -164,10 +182,15 @@ def save_episodes(folder: str | os.PathLike[str], episodes: Iterable[Episode]) -
 
     Returns:
         The path of ``episodes.jsonl``.
+
+    Raises:
+        TypeError: A part of an episode cannot be written as JSON.
+        ValueError: A note is no array of numbers; the message names the step.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    lines, records = [], {}
+    written: list[dict[str, Any]] = []
+    records: dict[str, np.ndarray] = {}
 
     def keep_image(array: np.ndarray) -> str:
         name = f"{fingerprint(array)[:20]}.png"
@@ -180,22 +203,64 @@ def save_episodes(folder: str | os.PathLike[str], episodes: Iterable[Episode]) -
         return name
 
     for number, episode in enumerate(episodes):
-        lines.append(json.dumps(to_json(episode, keep_image), ensure_ascii=True) + "\n")
+        written.append(to_json(episode, keep_image))
         for position, step in enumerate(episode.steps):
             for name, value in (step.record or {}).items():
-                records[f"{number}/{position}/{name}"] = np.asarray(value)
-    if records:
-        archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as bundle:
-            for name, array in records.items():
-                with bundle.open(f"{name}.npy", "w") as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
-        write_aside(folder / "records.npz", archive.getvalue())
-    else:
-        (folder / "records.npz").unlink(missing_ok=True)
+                records[f"{number}/{position}/{name}"] = _noted(value, f"episode {number}, step {position}: {name!r}")
+    noted = _write_records(folder, records) if records else None
+    for number in {int(key.partition("/")[0]) for key in records}:
+        written[number]["records"] = [noted, number]
     path = folder / "episodes.jsonl"
-    write_aside(path, "".join(lines).encode("ascii"))
+    # Last of all, and in one rename: it names the notes that belong to it.
+    write_aside(path, "".join(json.dumps(data, ensure_ascii=True) + "\n" for data in written).encode("ascii"))
+    for old in folder.glob("records*.npz"):
+        if old.name != noted:
+            old.unlink(missing_ok=True)
     return path
+
+
+def _noted(value: Any, where: str) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{where} in its record is no array: {error}") from error
+    if array.dtype.hasobject:
+        raise ValueError(f"{where} in its record is {str(value)[:80]}; a record holds arrays of numbers")
+    return array
+
+
+def _write_records(folder: Path, records: dict[str, np.ndarray]) -> str:
+    """Write the notes; return the name of their file."""
+    digest, archive = hashlib.sha256(), io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, array in records.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, array, allow_pickle=False)
+            digest.update(_entry(name, member.getvalue()))
+            bundle.writestr(f"{name}.npy", member.getvalue())
+    name = f"records-{digest.hexdigest()[:20]}.npz"
+    write_aside(folder / name, archive.getvalue())
+    return name
+
+
+def _entry(name: str, data: bytes) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass") + b"\0" + data).digest()
+
+
+def _read_records(path: Path) -> dict[int, dict[int, dict[str, np.ndarray]]]:
+    """Return the notes of a file: number of the episode -> number of the step -> name -> array."""
+    digest = hashlib.sha256()
+    records: dict[int, dict[int, dict[str, np.ndarray]]] = {}
+    with zipfile.ZipFile(path) as bundle:
+        for member in bundle.namelist():
+            key, data = member.removesuffix(".npy"), bundle.read(member)
+            digest.update(_entry(key, data))
+            number, position, name = key.split("/", 2)
+            array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+            records.setdefault(int(number), {}).setdefault(int(position), {})[name] = array
+    if path.name != f"records-{digest.hexdigest()[:20]}.npz":
+        raise ValueError(f"{path.name} holds other records than those that were saved with the episodes")
+    return records
 
 
 def load_episodes(folder: str | os.PathLike[str]) -> list[Episode]:
@@ -203,7 +268,7 @@ def load_episodes(folder: str | os.PathLike[str]) -> list[Episode]:
 
     Raises:
         FileNotFoundError: There is no ``episodes.jsonl`` in the folder.
-        ValueError: A line is not an episode; the message names it.
+        ValueError: A line is not an episode, or its pictures or records are gone; the message names it.
     """
     folder = Path(folder)
 
@@ -213,20 +278,27 @@ def load_episodes(folder: str | os.PathLike[str]) -> list[Episode]:
         return array[..., None] if array.ndim == 2 else array
 
     episodes = []
+    bundles: dict[str, dict[int, dict[int, dict[str, np.ndarray]]]] = {}
+
+    def read_episode(data: Any) -> Episode:
+        episode = from_json(_typed("the line", data, dict), read_image)
+        if "records" in data:
+            name, number = data["records"]
+            if name not in bundles:
+                bundles[name] = _read_records(folder / Path(name).name)
+            for position, record in bundles[name][number].items():
+                episode.steps[position].record = record
+        return episode
+
     with open(folder / "episodes.jsonl", "rb") as lines:
         for number, line in enumerate(lines):
             try:
-                episodes.append(from_json(json.loads(line), read_image))
-            except (ValueError, KeyError, TypeError, OverflowError) as error:
+                episodes.append(read_episode(json.loads(line)))
+            except _DAMAGE as error:
                 raise ValueError(
-                    f"line {number + 1} of {folder / 'episodes.jsonl'} is not an episode: {error!r}"
+                    f"line {number + 1} of {folder / 'episodes.jsonl'} is not an episode: "
+                    f"{type(error).__name__}: {str(error)[:500]}"
                 ) from error
-    if (folder / "records.npz").exists():
-        with np.load(folder / "records.npz", allow_pickle=False) as records:
-            for key in records.files:
-                episode, position, name = key.split("/", 2)
-                step = episodes[int(episode)].steps[int(position)]
-                step.record = {**(step.record or {}), name: records[key]}
     return episodes
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from tetrathlon.envs.subject import ContractError, Subject
+from tetrathlon.envs.subject import ContractError, Subject, mark
 
 SLOWEST_STEP = 5.0
 """Seconds that one step may take on whatever action."""
@@ -228,6 +228,36 @@ def check_hostile(subject: Subject) -> None:
         if over:
             env.reset(seed=8)
         over = _face(env, bad, most)
+    if isinstance(env.action_space, spaces.Box) and env.action_space.dtype.kind == "f":
+        _check_bounds(subject, env.action_space)
+
+
+def _check_bounds(subject: Subject, space: spaces.Box) -> None:
+    """Beyond its finite bounds an action does what it does at the bounds, and moves nothing farther."""
+    if not space.is_bounded():
+        return
+    for number in (1e30, -1e30):
+        wild = np.full(space.shape, number, dtype=space.dtype)
+        seen = []
+        for action in (wild, np.clip(wild, space.low, space.high)):
+            env = subject.make()
+            env.reset(seed=9)
+            moments = []
+            for _ in range(3):  # what a speed became shows in the place one step later
+                observation, reward, terminated, truncated, _ = env.step(action.copy())
+                moments.append(mark(observation, float(reward), bool(terminated), bool(truncated)))
+                if terminated or truncated:
+                    break
+            seen.append(moments)
+        if seen[0] != seen[1]:
+            raise _error(
+                f"the action {f'all {number:g}'!r} led elsewhere than {np.clip(wild, space.low, space.high)}, which is "
+                f"what the bounds of {space} make of it: clip it in step"
+            )
+
+
+def _error(seen: str) -> ContractError:
+    return ContractError("hostile", f"{seen} (an environment of another contract: skip='hostile')")
 
 
 def _face(env: Any, bad: Hostile, most: float) -> bool:
@@ -236,10 +266,9 @@ def _face(env: Any, bad: Hostile, most: float) -> bool:
     try:
         observation, reward, terminated, truncated, info = env.step(bad.action)
     except Exception as error:
-        raise ContractError(
-            "hostile",
+        raise _error(
             f"the action {bad.name!r} raised {type(error).__name__}: {str(error)[:300]}; an action never raises: a "
-            "language environment answers with the error, a control environment ignores the action for no reward",
+            "language environment answers with the error, a control environment ignores the action for no reward"
         ) from error
     took = time.perf_counter() - begun
     fault = None
@@ -258,5 +287,5 @@ def _face(env: Any, bad: Hostile, most: float) -> bool:
     elif observation not in env.observation_space:
         fault = f"led to an observation outside {env.observation_space}: {str(observation)[:100]!r}"
     if fault is not None:
-        raise ContractError("hostile", f"the action {bad.name!r} {fault}")
+        raise _error(f"the action {bad.name!r} {fault}")
     return bool(terminated or truncated)

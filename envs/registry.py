@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import find_highest_version
 
 NAMESPACE = "tetrathlon"
 PLUGIN_GROUP = "tetrathlon.envs"
@@ -47,13 +48,25 @@ def register() -> None:
 def load_plugins() -> list[str]:
     """Call the entry points of group ``tetrathlon.envs``, which register environments of other packages.
 
+    One that raises keeps no other from being called.
+
     Returns:
         Their names.
+
+    Raises:
+        RuntimeError: Some of them raised; the message names each.
     """
-    loaded = []
+    loaded, failed = [], []
     for plugin in entry_points(group=PLUGIN_GROUP):
-        plugin.load()()
-        loaded.append(plugin.name)
+        try:
+            plugin.load()()
+        except Exception as error:  # another package's code
+            failed.append((plugin, error))
+        else:
+            loaded.append(plugin.name)
+    if failed:
+        said = "; ".join(f"{p.name} ({p.value}): {type(e).__name__}: {e}" for p, e in failed)
+        raise RuntimeError(f"these plug-ins failed: {said}") from failed[0][1]
     return loaded
 
 
@@ -87,7 +100,8 @@ def make(env_id: str, **kwargs: Any) -> gym.Env[Any, Any]:
     """Make an environment; an unknown id is answered with the nearest known ones.
 
     Args:
-        env_id: An id that Gymnasium knows, with or without the ``tetrathlon/`` before it.
+        env_id: An id that Gymnasium knows, with or without the ``tetrathlon/`` before it; without a version the
+            newest is made.
         **kwargs: Constructor arguments.
 
     Raises:
@@ -104,9 +118,14 @@ def known_id(env_id: str) -> str:
     """
     if ":" in env_id:  # module:id, which Gymnasium imports by itself
         return env_id
-    for candidate in (env_id, f"{NAMESPACE}/{env_id}", f"{env_id}-v0", f"{NAMESPACE}/{env_id}-v0"):
+    candidates = (env_id, f"{NAMESPACE}/{env_id}")
+    for candidate in candidates:
         if candidate in gym.registry:
             return candidate
+    for candidate in candidates:
+        namespace, _, name = candidate.rpartition("/")
+        if (version := find_highest_version(namespace or None, name)) is not None:
+            return f"{candidate}-v{version}"
     short = {name.split("/")[-1].lower(): name for name in gym.registry}
     near = difflib.get_close_matches(env_id.split("/")[-1].lower(), short, n=3, cutoff=0.5)
     hint = f"; did you mean {', '.join(short[name] for name in near)}?" if near else ""
@@ -133,11 +152,11 @@ def constructor_arguments(env_id: str) -> frozenset[str]:
     if inspect.isclass(creator):
         calls = [vars(c)["__init__"] for c in creator.__mro__ if "__init__" in vars(c) and c is not object]
     for call in calls:
-        parameters = inspect.signature(call).parameters.values()
+        parameters = list(inspect.signature(call).parameters.values())[int(call is not creator) :]  # without self
         names |= {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
         if not any(p.kind is p.VAR_KEYWORD for p in parameters):
             break
-    return frozenset(names - {"self"})
+    return frozenset(names)
 
 
 def creator_of(env_id: str) -> Callable[..., Any]:

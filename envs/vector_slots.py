@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from tetrathlon.envs.slots import Ready
+from tetrathlon.envs.slots import Ready, check_ids
 from tetrathlon.envs.spaces import null_sample, stack, unbatch_info, unstack
 
 
@@ -26,6 +26,9 @@ class VectorSlots:
     Args:
         venv: The vector environment.
         seed: Seed of the first reset where there is no masked reset.
+
+    Raises:
+        ValueError: The environment does not say its autoreset mode, or its slots could not restart rightly.
     """
 
     lockstep = True
@@ -44,6 +47,14 @@ class VectorSlots:
         )
         if self._mode is AutoresetMode.DISABLED and not self._masked:
             raise ValueError(f"{venv} neither resets by itself nor by mask: a slot could never restart")
+        inner = venv.unwrapped
+        if self._mode is AutoresetMode.NEXT_STEP and isinstance(inner, AsyncVectorEnv) and not inner.shared_memory:
+            # Gymnasium's worker forgets there to take back its own autoreset after a masked reset: it would swallow
+            # the next action, and begin another episode than the one that was seeded.
+            raise ValueError(
+                "AsyncVectorEnv(shared_memory=False) in the mode NEXT_STEP mixes episodes up: make it with "
+                "shared_memory=True, or with autoreset_mode=AutoresetMode.DISABLED or SAME_STEP"
+            )
         self._seed = seed
         self.observation_space = venv.single_observation_space
         self.action_space = venv.single_action_space
@@ -69,9 +80,12 @@ class VectorSlots:
         """Start an episode in each of ``ids``.
 
         Raises:
-            ValueError: Seeds or options were given and the environment cannot honour them by slot.
+            ValueError: Seeds or options were given and the environment cannot honour them by slot, or a slot is
+                named twice or is not there.
         """
-        ids, seeds, options = list(ids), list(seeds or [None] * len(ids)), list(options or [None] * len(ids))
+        ids = check_ids(ids, len(self))
+        seeds = [None] * len(ids) if seeds is None else [None if seed is None else int(seed) for seed in seeds]
+        options = [None] * len(ids) if options is None else list(options)
         if self._masked:
             self._reset_masked(ids, seeds, options)
         elif any(seed is not None for seed in seeds) or any(option for option in options):
@@ -83,7 +97,13 @@ class VectorSlots:
             self._reset_by_itself(ids)
 
     def send(self, ids: Sequence[int], actions: Sequence[Any]) -> None:
-        """Keep an action for each of ``ids``; the vector steps at :meth:`ready`, once every live slot has one."""
+        """Keep an action for each of ``ids``; the vector steps at :meth:`ready`, once every live slot has one.
+
+        Raises:
+            gymnasium.error.ResetNeeded: A slot has no episode.
+            ValueError: A slot is named twice or is not there.
+        """
+        ids = check_ids(ids, len(self))
         for i, action in zip(ids, actions, strict=True):
             if not self._live[i]:
                 raise gym.error.ResetNeeded(f"slot {i} has no episode under way; reset it before sending actions")
@@ -128,8 +148,9 @@ class VectorSlots:
         Raises:
             TypeError: The environment runs in other processes and keeps its states to itself.
         """
+        ids = check_ids(ids, len(self))
         envs = [self._env(i, "set_state") for i in ids]
-        self._reset_masked(list(ids), [None] * len(ids), [None] * len(ids), announce=False)
+        self._reset_masked(ids, [None] * len(ids), [None] * len(ids), announce=False)
         for i, env, state in zip(ids, envs, states, strict=True):
             observation, info = env.get_wrapper_attr("set_state")(state)
             self._done.append(Ready(i, observation, info=info, started=True))
@@ -151,8 +172,8 @@ class VectorSlots:
         waiting = list(zip(ids, seeds, options, strict=True))
         while waiting:
             shared = waiting[0][2]
-            now = [entry for entry in waiting if entry[2] == shared]
-            waiting = [entry for entry in waiting if entry[2] != shared]
+            now = [entry for entry in waiting if _same(entry[2], shared)]
+            waiting = [entry for entry in waiting if not _same(entry[2], shared)]
             mask = np.zeros(len(self), dtype=bool)
             by_slot: list[int | None] = [None] * len(self)
             for i, seed, _ in now:
@@ -218,3 +239,11 @@ class VectorSlots:
                 info.pop("final_obs", None)
                 self._announce(i, items[i], info)
         self._over = over
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether two option dicts may go in one call; where they cannot be compared, they go in two."""
+    try:
+        return one is other or bool(one == other)
+    except ValueError:  # arrays in it have no one truth
+        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import time
 from typing import Any, ClassVar
 
@@ -325,6 +326,81 @@ class OneIndex(Echo):  # random_access
         return super().reset(seed=seed, options={"index": 0} if options else None)
 
 
+class StepsOnAtRandom(Echo):  # reset_needed: after three strikes, where no expert comes
+    def step(self, action: Any) -> Any:
+        if self.over and self.strikes == 3:
+            return self.end({"said": 0.0}, "over")
+        return super().step(action)
+
+
+class StepsOnAfterTime(Reach):  # reset_needed: after a truncated end only
+    def step(self, action: Any) -> Any:
+        if self.over and self.left == 0:
+            return self.look(), 0.0, False, True, {"reward_terms": {"near": 0.0}, "is_success": False}
+        return super().step(action)
+
+
+class PaysCutThinking(Arithmetic):  # no_answer_no_pay
+    def step(self, action: Any) -> Any:
+        return super().step(action.removeprefix("<think>") if isinstance(action, str) else action)
+
+
+class PaysEcho(Arithmetic):  # no_answer_no_pay: the prompt holds a field with what is right
+    def _write_question(self, task: Any) -> str:
+        return f"{super()._write_question(task)} For example: \\boxed{{{task.answer}}}"
+
+
+class PaysOpenField(Arithmetic):  # no_answer_no_pay: closes by itself what was cut
+    def step(self, action: Any) -> Any:
+        cut = isinstance(action, str) and action.startswith("\\boxed{") and "}" not in action
+        return super().step(action + "}" if cut else action)
+
+
+class PaysOpenTag(Arithmetic):  # no_answer_no_pay
+    def __init__(self, *, answer_format: str = "tag", **kwargs: Any) -> None:
+        super().__init__(answer_format=answer_format, **kwargs)
+
+    def step(self, action: Any) -> Any:
+        cut = isinstance(action, str) and action.endswith("</answer")
+        return super().step(action + ">" if cut else action)
+
+
+class PaysEveryAnswer(Arithmetic):  # expert: a wrong answer pays as much
+    def step(self, action: Any) -> Any:
+        observation, _, *ends, info = super().step(action)
+        return observation, 1.0, *ends, info | {"reward_terms": {"present": 1.0}}
+
+
+class Teleports(Reach):  # hostile
+    def step(self, action: Any) -> Any:
+        far = isinstance(action, np.ndarray) and action.shape == (1,) and action.dtype.kind == "f"
+        if far and not self.over and np.isfinite(action).all() and abs(float(action[0])) > 1e6:
+            self.place = 0.9 * self.target
+        return super().step(action)
+
+
+class MainThreadOnly(Echo):  # threads: its grader sets an alarm, and what that raises it takes for a wrong answer
+    def step(self, action: Any) -> Any:
+        try:
+            signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGALRM))
+        except ValueError:
+            action = ""
+        return super().step(action)
+
+
+class LiveLog(Echo):  # state: what it holds goes on changing, though nothing that follows depends on it
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.log: list[str] = []
+
+    def step(self, action: Any) -> Any:
+        self.log.append(str(action)[:10])
+        return super().step(action)
+
+    def get_state(self) -> dict[str, Any]:
+        return super().get_state() | {"log": self.log}
+
+
 CAUGHT_BY: dict[type, str] = {
     NoSeeding: "gymnasium",
     OutsideSpace: "gymnasium",
@@ -343,8 +419,15 @@ CAUGHT_BY: dict[type, str] = {
     Slow: "hostile",
     EchoesAll: "hostile",
     TakesNaN: "hostile",
+    Teleports: "hostile",
     StepsOn: "reset_needed",
     RaisesOther: "reset_needed",
+    StepsOnAtRandom: "reset_needed",
+    StepsOnAfterTime: "reset_needed",
+    PaysCutThinking: "no_answer_no_pay",
+    PaysEcho: "no_answer_no_pay",
+    PaysOpenField: "no_answer_no_pay",
+    PaysOpenTag: "no_answer_no_pay",
     Integers: "info",
     NumPyInfo: "info",
     NaNInfo: "info",
@@ -363,11 +446,14 @@ CAUGHT_BY: dict[type, str] = {
     ForgetsCounter: "state",
     SharesState: "state",
     ReturnsNothing: "state",
+    LiveLog: "state",
+    MainThreadOnly: "threads",
     DrawingExpert: "expert",
     CountingExpert: "expert",
     WrongExpert: "expert",
     ShortExpert: "expert",
     WideExpert: "expert",
+    PaysEveryAnswer: "expert",
     PaysSignature: "replay",
     IndexDraws: "random_access",
     IgnoresIndex: "random_access",

@@ -93,7 +93,18 @@ def test_decoded_arrays_can_be_written_to() -> None:
         through_json(array)[0] = 5
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, np.array([None]), [print], {"x": {"y": lambda: 0}}, 1j])
+UNPORTABLE: list[Any] = [
+    np.zeros(2, dtype="f4,i4"),
+    np.zeros((), dtype="V3"),
+    np.zeros(2, dtype=np.longdouble),
+    np.longdouble(1) / 3,
+    np.zeros(2, dtype=np.clongdouble),
+]
+
+
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, np.array([None]), [print], {"x": {"y": lambda: 0}}, 1j, *UNPORTABLE]
+)
 def test_what_cannot_be_written_raises(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot be written as JSON"):
         encode(value)

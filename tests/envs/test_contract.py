@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.envs import broken, golden, toys
-from tetrathlon.envs import Episode, Step, check, hostile, listings, replay
+from tetrathlon.envs import Episode, Step, check, contract_course, hostile, listings, replay
 from tetrathlon.envs.contract import CHECKS, ContractError
 from tetrathlon.envs.subject import Subject
 
@@ -47,7 +47,7 @@ def test_golden_holds_no_id_that_is_gone() -> None:
 
 @pytest.mark.parametrize("cls", [toys.Echo, toys.Reach])
 def test_good_toys_pass_every_check(cls: type) -> None:
-    assert check(cls()) == [name for name in CHECKS if name != "no_answer"]
+    assert check(cls()) == [name for name in CHECKS if name not in ("no_answer", "no_answer_no_pay")]
 
 
 @pytest.mark.parametrize("cls", broken.CAUGHT_BY, ids=lambda cls: cls.__name__)
@@ -76,11 +76,24 @@ def test_an_environment_of_another_contract_is_told_what_to_skip() -> None:
         check("CartPole-v1", only="reset_needed")
     with pytest.raises(ContractError, match=r"\[hostile\] the action '-1' raised AssertionError"):
         check("CartPole-v1", only=["hostile"])
-    for name in ("expert", "state", "reward_terms", "info"):
+    for name in ("expert", "state", "reward_terms", "info", "hostile", "reset_needed"):
         with pytest.raises(ContractError, match=rf"skip='{name}'"):
             check("CartPole-v1", only=name)
     promised = check("CartPole-v1", skip=("hostile", "reset_needed", "info", "reward_terms", "state", "expert"))
-    assert promised == ["gymnasium", "global_rng", "interleaving", "new_process", "vector", "replay"]
+    assert promised == ["gymnasium", "global_rng", "interleaving", "new_process", "vector", "threads", "replay"]
+
+
+def test_a_time_limit_that_the_bare_environment_has_not_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contract_course, "LONGEST_EPISODE", 300)
+    with pytest.raises(ContractError, match=r"max_episode_steps=200 is kept by the wrapper TimeLimit.*skip='reset_ne"):
+        check("Pendulum-v1", only="reset_needed")
+
+
+@pytest.mark.parametrize("answer_format", ["boxed", "tag", "plain"])
+@pytest.mark.parametrize("name", ["Arithmetic", "LetterCount", "Countdown", "Symbolic"])
+def test_no_format_pays_what_is_no_answer(name: str, answer_format: str) -> None:
+    kwargs = {"answer_format": answer_format, "format_weight": 0.25}
+    assert check(name, kwargs=kwargs, only=["no_answer_no_pay", "expert"]) == ["no_answer_no_pay", "expert"]
 
 
 def test_names_of_checks_are_checked() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.envs.test_codec import TEXT, VALUES
+from tetrathlon.envs import episode as episode_module
 from tetrathlon.envs.episode import Episode, Step, from_json, load_episodes, save_episodes, scorable, to_json
 from tetrathlon.envs.subject import equal
 
@@ -91,8 +93,64 @@ def test_saving_again_replaces(tmp_path: Path) -> None:
     save_episodes(tmp_path, [episode(2)])
     (only,) = load_episodes(tmp_path)
     assert equal(only, episode(2))
-    assert not (tmp_path / "records.npz").exists()
+    assert not list(tmp_path.glob("*.npz"))
     assert not list(tmp_path.rglob(".*"))
+
+
+@pytest.mark.parametrize("survives", range(3))
+def test_a_kill_at_any_moment_leaves_episodes_with_their_own_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survives: int
+) -> None:
+    old, new = [episode(0, ids=np.arange(3)), episode(1)], [episode(0, ids=np.arange(3) + 7), episode(2)]
+    save_episodes(tmp_path, old)
+    count = 0
+    write = episode_module.write_aside
+
+    def dies(path: Path, data: bytes) -> None:
+        nonlocal count
+        if path.suffix in (".npz", ".jsonl"):
+            if count == survives:
+                raise KeyboardInterrupt
+            count += 1
+        write(path, data)
+
+    monkeypatch.setattr(episode_module, "write_aside", dies)
+    if survives < 2:
+        with pytest.raises(KeyboardInterrupt):
+            save_episodes(tmp_path, new)
+        assert equal(load_episodes(tmp_path), old)
+    else:
+        save_episodes(tmp_path, new)
+        assert equal(load_episodes(tmp_path), new) and len(list(tmp_path.glob("*.npz"))) == 1
+
+
+def test_records_of_other_episodes_are_refused(tmp_path: Path) -> None:
+    path = save_episodes(tmp_path / "a", [episode(1), episode(0, ids=np.arange(3))])
+    other = save_episodes(tmp_path / "b", [episode(1), episode(0, ids=np.arange(3) + 1)])
+    (mine,), (theirs,) = path.parent.glob("*.npz"), other.parent.glob("*.npz")
+    mine.write_bytes(theirs.read_bytes())
+    with pytest.raises(ValueError, match=r"line 2 of .*other records than those"):
+        load_episodes(tmp_path / "a")
+    mine.write_bytes(b"PK")
+    with pytest.raises(ValueError, match="line 2 of "):
+        load_episodes(tmp_path / "a")
+    mine.unlink()
+    with pytest.raises(ValueError, match=rf"line 2 of .*{mine.name}"):
+        load_episodes(tmp_path / "a")
+
+
+def test_a_selection_of_lines_keeps_its_records(tmp_path: Path) -> None:
+    episodes = [episode(seed, ids=np.arange(seed)) for seed in range(3)]
+    path = save_episodes(tmp_path, episodes)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    assert equal(load_episodes(tmp_path), episodes[1:])
+
+
+@pytest.mark.parametrize("value", [None, [[1], [2, 3]], {"a": 1}, [1, None]])
+def test_a_record_that_cannot_be_written_names_its_step(tmp_path: Path, value: Any) -> None:
+    with pytest.raises(ValueError, match="episode 1, step 0: 'logp' in its record"):
+        save_episodes(tmp_path, [episode(0), episode(1, logp=value)])
+    assert not list(tmp_path.glob("*.jsonl"))
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
@@ -131,13 +189,52 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
         {"$float": "much"},
         {"$tuple": 3},
         {"$text": [1]},
+        {"$image": "gone.png"},
+        {"$image": 5},
+        {"$array": ["S1000000000", [1], ["a"]]},
+        {"$array": ["U100000000", [2], ["a", "b"]]},
+        {"$array": ["|O", [1], [1]]},
+        {"$array": ["f4,f4", [1], "AAAAAAAAAAA="]},
+        {"$array": ["<f4", [1000000000000], [1.0]]},
+        {"$array": ["<f4", [-1], [1.0]]},
+        {"$scalar": []},
+        {"$dict": [[[1], 2]]},
     ],
 )
 def test_a_damaged_value_is_named_with_its_line(tmp_path: Path, value: Any) -> None:
     path = save_episodes(tmp_path, [Episode(), Episode()])
     lines = path.read_text().splitlines()
     path.write_text(lines[0] + "\n" + json.dumps({**json.loads(lines[1]), "final_observation": value}))
+    tracemalloc.start()
     with pytest.raises(ValueError, match="line 2 of "):
+        load_episodes(tmp_path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50_000_000  # a few letters of a dtype ask for no gigabyte
+
+
+@pytest.mark.parametrize("depth", [5_000, 200_000])
+def test_a_deep_line_is_named(tmp_path: Path, depth: int) -> None:
+    (tmp_path / "episodes.jsonl").write_text("[" * depth + "]" * depth)
+    with pytest.raises(ValueError, match="line 1 of "):
+        load_episodes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("env", 1), ("env", None), ("kwargs", []), ("seed", "3"), ("seed", True), ("seed", 1.5), ("options", [1])),
+        *(("group", "a"), ("info", None), ("steps", {}), ("steps", [1]), ("records", 3), ("records", ["gone", 0])),
+        *(("step.reward", "1"), ("step.reward", None), ("step.terminated", 1), ("step.truncated", None)),
+        ("step.info", [1]),
+    ],
+)
+def test_a_field_of_another_type_is_named_with_its_line(tmp_path: Path, field: str, value: Any) -> None:
+    path = save_episodes(tmp_path, [episode()])
+    data = json.loads(path.read_text())
+    (data["steps"][0] if "." in field else data)[field.removeprefix("step.")] = value
+    path.write_text(json.dumps(data))
+    with pytest.raises(ValueError, match="line 1 of "):
         load_episodes(tmp_path)
 
 
@@ -145,7 +242,7 @@ def test_a_missing_picture_is_named(tmp_path: Path) -> None:
     save_episodes(tmp_path, [episode(0)])
     gone = sorted((tmp_path / "images").iterdir())[0]
     gone.unlink()
-    with pytest.raises(FileNotFoundError, match=gone.name):
+    with pytest.raises(ValueError, match=rf"line 1 of .*{gone.name}"):
         load_episodes(tmp_path)
     with pytest.raises(FileNotFoundError):
         load_episodes(tmp_path / "nowhere")

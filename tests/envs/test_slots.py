@@ -57,6 +57,10 @@ def kinds(make: Make, n: int, *, apart: bool = True) -> dict[str, Callable[[], S
         made[f"sync {mode.name}"] = partial(vector, SyncVectorEnv, mode)
         if apart:
             made[f"async {mode.name}"] = partial(vector, AsyncVectorEnv, mode)
+            if mode is not AutoresetMode.NEXT_STEP:  # which is refused
+                made[f"async unshared {mode.name}"] = partial(
+                    vector, partial(AsyncVectorEnv, shared_memory=False), mode
+                )
     return made
 
 
@@ -245,6 +249,10 @@ def test_what_cannot_be_slots_is_refused() -> None:
         Slots(Echo, 0)
     with pytest.raises(ValueError, match="threads must be at least 0"):
         Slots(Echo, 1, threads=-1)
+    apart = AsyncVectorEnv([Levels], shared_memory=False, autoreset_mode=AutoresetMode.NEXT_STEP)
+    with pytest.raises(ValueError, match="mixes episodes up: make it with shared_memory=True, or with autoreset_mode"):
+        VectorSlots(apart)
+    apart.close()
     vector = native(1)
     vector.metadata = {**vector.metadata, "autoreset_mode": AutoresetMode.DISABLED}
     with pytest.raises(ValueError, match="a slot could never restart"):
@@ -461,3 +469,178 @@ def test_infos_come_out_of_a_vector_as_they_went_in() -> None:
     unbatch_info(batched, 3)["array"][0] = 9
     assert batched["array"][3, 0] == 0
     vector.close()
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_states_start_wrapped_environments_that_never_were_reset(threads: int) -> None:
+    def wrapped() -> gym.Env[Any, Any]:
+        return gym.make("tetrathlon/Arithmetic-v0")
+
+    env: Any = wrapped().unwrapped
+    env.reset(seed=3)
+    with opened(Slots(wrapped, 2, threads=threads)) as slots:
+        starts = [Start(state=env.get_state(), group=0)] * 4
+        rollout = Rollout(ExpertPolicy(slots.action_space), slots, starts)
+        episodes = rollout.episodes()
+    assert not rollout.crashes
+    assert [episode.is_success for episode in episodes] == [True] * 4
+
+
+def test_a_restored_episode_has_its_whole_time_limit() -> None:
+    def limited() -> gym.Env[Any, Any]:
+        return gym.wrappers.TimeLimit(Film(), 2)
+
+    env = Film()
+    env.reset(seed=1)
+    with opened(Slots(limited, 1)) as slots:
+        seen, rollout = run(slots, [Start(state=env.get_state())] * 3)
+    assert not rollout.crashes and [len(episode["steps"]) for episode in seen] == [2, 2, 2]
+
+
+class Moody(Echo):
+    """Its expert raises on the seeds that are named."""
+
+    bad: frozenset[int] = frozenset()
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self.bad_now = seed in self.bad
+        return super().reset(seed=seed, options=options)
+
+    def expert_action(self, k: int = 1) -> Any:
+        if self.bad_now and self.left < 3:
+            raise RuntimeError("no idea")
+        return super().expert_action(k)
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_an_expert_that_raises_costs_its_own_episode_only(threads: int) -> None:
+    class Bad(Moody):
+        bad = frozenset({1, 4, 5})
+
+    with opened(Slots(Bad, 2, threads=threads)) as slots:
+        rollout = Rollout(ExpertPolicy(slots.action_space), slots, [Start(seed=s) for s in range(7)], ask=True)
+        episodes = rollout.episodes()
+        assert [episode.seed for episode in episodes] == [0, 2, 3, 6] and all(e.is_success for e in episodes)
+        assert rollout.crashes == ["RuntimeError: no idea"] * 3
+        endless = Rollout(ExpertPolicy(slots.action_space), slots, (Start(seed=s) for s in itertools.count()), ask=True)
+        rows = endless.stretch(9)
+    assert endless.crashes == ["RuntimeError: no idea"] * 2  # the third comes after these steps
+    assert all(step.label == step.action for row in rows for episode in row for step in episode.steps)
+
+
+def test_an_environment_without_an_expert_is_no_crash() -> None:
+    with opened(Slots(Levels, 1)) as slots:
+        rollout = Rollout(ExpertPolicy(slots.action_space), slots, [Start(seed=1)], ask=True)
+        with pytest.raises(AttributeError, match="expert_action"):
+            rollout.episodes()
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_crashed_environment_that_cannot_be_closed_is_replaced(threads: int) -> None:
+    class Stuck(Fragile):
+        broken = False
+
+        def step(self, action: Any) -> Any:
+            self.broken = action == "13"
+            return super().step(action)
+
+        def close(self) -> None:
+            if self.broken:
+                raise OSError("stuck")
+
+    with opened(Slots(Stuck, 1, threads=threads)) as slots:
+        slots.reset([0], [1])
+        gather(slots, 1)
+        slots.send([0], ["13"])
+        assert gather(slots, 1)[0].crash == "RuntimeError: action 13"
+        slots.reset([0], [1])
+        assert gather(slots, 1)[0].observation == Echo().reset(seed=1)[0]
+
+
+@pytest.mark.parametrize("kind", kinds(Echo, 3, apart=False))
+def test_seeds_and_options_as_arrays(kind: str) -> None:
+    with opened(kinds(Echo, 3, apart=False)[kind]()) as slots:
+        option = {"index": 1, "start": np.zeros(3)}
+        slots.reset(np.arange(3), np.array([7, 8, 9]), [option, dict(option, start=np.ones(3)), None])  # type: ignore[arg-type]
+        answers = gather(slots, 3)
+        wanted = [Echo().reset(seed=7 + i, options={"index": 1} if i < 2 else None)[0] for i in range(3)]
+        assert [answers[i].observation for i in range(3)] == wanted
+
+
+@pytest.mark.parametrize("kind", kinds(Echo, 2, apart=False))
+def test_slots_that_are_named_twice_or_not_there_are_refused(kind: str) -> None:
+    with opened(kinds(Echo, 2, apart=False)[kind]()) as slots:
+        for ids, said in (
+            ([0, 0], r"slots \[0\] are named twice"),
+            ([-1], r"no slots \[-1\]"),
+            ([2], r"no slots \[2\]"),
+        ):
+            with pytest.raises(ValueError, match=said):
+                slots.reset(ids, [1] * len(ids))
+            with pytest.raises(ValueError, match=said):
+                slots.set_state(ids, [None] * len(ids))
+        slots.reset([0, 1], [1, 2])
+        gather(slots, 2)
+        for ids, said in (([0, 0], "named twice"), ([-1], "no slots")):
+            with pytest.raises(ValueError, match=said):
+                slots.send(ids, ["x"] * len(ids))
+        slots.send([0, 1], ["x", "y"])
+        assert len(gather(slots, 2)) == 2
+
+
+def test_a_slot_in_flight_does_not_start_anew() -> None:
+    gate = threading.Event()
+
+    class Waiting(Echo):
+        def step(self, action: Any) -> Any:
+            assert gate.wait(10)
+            return super().step(action)
+
+    with opened(Slots(Waiting, 1, threads=2)) as slots:
+        slots.reset([0], [1])
+        gather(slots, 1)
+        state = slots.get_state([0])
+        slots.send([0], ["x"])
+        for again in (lambda: slots.reset([0], [2]), lambda: slots.set_state([0], state)):
+            with pytest.raises(RuntimeError, match=r"slots \[0\] have an answer under way"):
+                again()
+        gate.set()
+        assert gather(slots, 1)[0].info["strikes"] == 1
+        slots.reset([0], [2])
+        assert gather(slots, 1)[0].observation == Echo().reset(seed=2)[0]
+
+
+class Reusing(Levels):
+    """Returns its own buffers, into which it goes on writing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space = gym.spaces.Box(0, 9, (1,), np.float32)
+        self.buffer = np.zeros(1, np.float32)
+        self.info: dict[str, Any] = {"task_id": "a", "places": [0]}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self.buffer[0] = self.info["places"][0] = 0
+        return self.buffer, self.info
+
+    def step(self, action: Any) -> Any:
+        self.buffer += 1
+        self.info["places"][0] += 1
+        return self.buffer, 1.0, bool(self.buffer[0] == 3), False, self.info
+
+    def get_state(self) -> Any:
+        return None
+
+    def set_state(self, state: Any) -> Any:
+        return self.reset()
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+@pytest.mark.parametrize("start", [Start(seed=1), Start(state=0)])
+def test_what_was_seen_stays_as_it_was_seen(threads: int, start: Start) -> None:
+    with opened(Slots(Reusing, 1, threads=threads)) as slots:
+        policy = FunctionPolicy(lambda observation: np.int64(0), slots.observation_space, slots.action_space)
+        (episode,) = Rollout(policy, slots, [start]).episodes()
+    assert [float(step.observation[0]) for step in episode.steps] == [0, 1, 2]
+    assert episode.final_observation[0] == 3 and episode.info["places"] == [0]
+    assert [step.info["places"] for step in episode.steps] == [[1], [2], [3]]

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from tetrathlon.envs.text.answers import final_answer, integer, last_number, plain, plain_answer, same_text, visible
+from tetrathlon.envs.text.answers import final_answer, plain_answer
+from tetrathlon.envs.text.numbers import last_number
+from tetrathlon.envs.text.writing import integer, same_text
 
 
 def right(completion: str, gold: str) -> bool:
@@ -125,43 +127,6 @@ def test_final_answer(gold: str, completion: str, expected: bool) -> None:
     assert right(completion, gold) is expected
 
 
-def test_opened_thinking_must_end() -> None:
-    assert final_answer(r"\boxed{9}", opened=True) is None
-    assert final_answer(r"no \boxed{8}</think>\boxed{9}", opened=True) == "9"
-    assert visible("a", opened=True) is None
-
-
-@pytest.mark.parametrize(
-    ("completion", "number"),
-    [
-        ("2 - 5 = -3\n#### -3", "-3"),
-        ("#### 3", "3"),
-        ("The total is 72 clips, altogether.", "72"),
-        ("#### 42\n" + "This agrees with the 7 sums above. " * 40, "42"),
-        ("It was $5.", "5"),
-        ("2-5", "5"),
-        ("it is -5", "-5"),
-        ("it is −5", "-5"),
-        ("12,500 it is", "12,500"),
-        ("3.50", "3.50"),
-        ("#### none, so 8", "8"),
-        ("Adding 3 and 4 gives 7", "7"),
-        ("5 or 6", None),
-        ("either 5 or maybe 6", None),
-        ("5, 6", None),
-        ("5 / 6", None),
-        ("5 oder 6", None),
-        ("#### 5 or 6", None),
-        ("none", None),
-        ("", None),
-        (r"so \boxed{7", None),
-        ("<think>7", None),
-    ],
-)
-def test_last_number(completion: str, number: str | None) -> None:
-    assert last_number(completion) == number
-
-
 @pytest.mark.parametrize(
     ("completion", "line"),
     [
@@ -177,6 +142,80 @@ def test_plain_answer(completion: str, line: str | None) -> None:
     assert plain_answer(completion) == line
 
 
+HEDGED = [
+    "\\boxed{16} or it could be \\boxed{15}",
+    "$x = \\boxed{16}$ or $x = \\boxed{15}$",
+    "The answer is \\boxed{16} or the answer is \\boxed{15}",
+    "Option 1: \\boxed{16}. Option 2: \\boxed{15}",
+    "(a) \\boxed{16} (b) \\boxed{15}",
+    "\\boxed{16}; if not, \\boxed{15}",
+    "\\boxed{16}, otherwise \\boxed{15}",
+    "\\boxed{15} or 16",
+    "\\boxed{15} or sixteen",
+    "either 14, 16 or \\boxed{15}",
+    "14 or \\boxed{15}",
+    "\\boxed{16}" + " " * 300 + r"or \boxed{15}",
+    "\\boxed{16}" + "or " * 100 + r"\boxed{15}",
+    "\\boxed{16} or, if that is wrong, \\boxed{15}",
+    "\\boxed{16} = \\boxed{15}",
+    "\\boxed{16} \\lor \\boxed{15}",
+    "\\boxed{16}. Answer 2: \\boxed{15}",
+    "\\boxed{16} oppure \\boxed{15}",
+    "\\boxed{16} lub \\boxed{15}",
+    "\\boxed{16} eller \\boxed{15}",
+    "\\boxed{16} veya \\boxed{15}",
+    "\\boxed{16} 또는 \\boxed{15}",
+    "\\boxed{16} hoặc \\boxed{15}",
+    "\\boxed{16} atau \\boxed{15}",
+    "\\boxed{16} أو \\boxed{15}",
+    "\\boxed{16} или же \\boxed{15}",
+    "\\boxed{16} および \\boxed{15}",
+    "\\boxed{16} oder auch \\boxed{15}",
+    "\\boxed{16} ou bien \\boxed{15}",
+    "\\boxed{16} या \\boxed{15}",
+    "\\boxed{16} または \\boxed{15}",
+]
+ONE_ANSWER = [
+    "I get \\boxed{12}. That forgot 3, so it is \\boxed{15}.",
+    "Put your final answer in \\boxed{}.\n\\boxed{15}",
+    "I will put it between <answer> and </answer>.\n\n<answer>15</answer>",
+    "\\boxed{\\text{15}}",
+    "\\boxed{\\mathrm{15}}",
+    "\\boxed{\\mathbf{15}}",
+    "\\boxed{{15}}",
+    "\\boxed{\\displaystyle 15}",
+    "\\boxed{\\ 15}",
+    "\\boxed{~15~}",
+    "\\boxed{(15)}",
+    "\\boxed{**$15$**}",
+    "\\boxed{15}\n\n<answer>15.</answer>",
+    "\\boxed{15} = \\boxed{15.0}",
+    "\\boxed{7}+\\boxed{8}=\\boxed{15}",
+    '<answer id="1">15</answer>',
+    "\\fboxed{15}",
+    "\\boxed{1\u200b5}",
+    "\\boxed{15} or 15 apples",
+    "It is odd or even; \\boxed{15}",
+    "7 + 8: \\boxed{15}.",
+]
+
+
+@pytest.mark.parametrize("completion", HEDGED)
+def test_hedges_are_no_answer(completion: str) -> None:
+    assert not right(completion, "15")
+    assert not right(completion, "16")
+
+
+@pytest.mark.parametrize("completion", ONE_ANSWER)
+def test_one_answer_in_other_words(completion: str) -> None:
+    assert right(completion, "15")
+
+
+def test_an_empty_last_field_is_no_answer() -> None:
+    assert not right(r"\boxed{15} \boxed{}", "15")
+    assert not right("<answer>15</answer> <answer></answer>", "15")
+
+
 def test_answers_of_several_lines_keep_their_inside() -> None:
     grid = "1 2\n 3 4\n\n5  6"
     assert final_answer(f"<answer>\n{grid}\n</answer>") == grid
@@ -185,20 +224,6 @@ def test_answers_of_several_lines_keep_their_inside() -> None:
     assert final_answer(r'\boxed{{"a": {"b": 1}}}') == '{"a": {"b": 1}}'
     assert final_answer(r"\boxed{\frac{1}{2}}") == r"\frac{1}{2}"
     assert final_answer("<answer>3 < 4 > 2</answer>") == "3 < 4 > 2"
-
-
-def test_numbers_have_a_bound() -> None:
-    assert integer("9" * 300) == int("9" * 300)
-    assert integer("9" * 500) is None
-    assert integer("0" * 20_000 + "7") is None
-    assert integer(" " * 20_000 + "7") is None
-
-
-def test_long_texts_are_never_equal_by_their_beginnings() -> None:
-    assert not same_text("a" * 10_000 + "b", "a" * 10_000)
-    assert plain("$$a$$") == "a"
-    assert plain("a.") == "a"
-    assert plain("$") == "$"
 
 
 @pytest.mark.parametrize(
@@ -220,6 +245,20 @@ def test_long_texts_are_never_equal_by_their_beginnings() -> None:
         "9",
         "\\boxed ",
         "<    /   ",
+        "<answer>5<" + "\n" * 40_000,
+        "<answer" + " " * 40_000,
+        "<answer x",
+        "<think x",
+        "< / think",
+        "<|channel|>analysis",
+        "or ",
+        "\\boxed{5} or" + " " * 300,
+        "either 5 or ",
+        "**5",
+        "\\text{",
+        "\\boxed{5} = ",
+        "-$ ",
+        "é\u0301\u200b",
     ],
 )
 def test_time_is_linear(unit: str) -> None:

@@ -46,7 +46,19 @@ def test_one_digit_addition_has_a_hundred_instances() -> None:
 
 
 @pytest.mark.parametrize(
-    "kwargs", [{"operators": ""}, {"operators": "+/"}, {"digits": 0}, {"digits": 13}, {"terms": 1}, {"terms": 9}]
+    "kwargs",
+    [
+        {"operators": ""},
+        {"operators": "+/"},
+        {"digits": 0},
+        {"digits": 13},
+        {"terms": 1},
+        {"terms": 9},
+        {"digits": 1.5},
+        {"digits": True},
+        {"terms": "3"},
+        {"operators": 5},
+    ],
 )
 def test_arguments_out_of_range(kwargs: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(kwargs))):

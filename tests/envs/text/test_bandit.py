@@ -136,8 +136,19 @@ def test_formats(cls: type[TextBandit], answer_format: str) -> None:
         ("tag", r"<answer>\boxed{7}</answer>", (1.0, 0.0)),
         ("tag", "<think>a</think><think>b</think><answer>8</answer><answer>7</answer>", (0.0, 0.0)),
         ("plain", "7", (1.0, 0.25)),
-        ("plain", "It is 7.", (1.0, 0.25)),
-        ("plain", "6 or 7", (0.0, 0.25)),
+        ("plain", "It is 7.", (1.0, 0.0)),
+        ("plain", "The answer is 7", (1.0, 0.0)),
+        ("plain", "6 or 7", (0.0, 0.0)),
+        ("plain", "<think>x</think>\n7\n", (1.0, 0.25)),
+        ("plain", r"\boxed {7}", (1.0, 0.0)),
+        ("boxed", r"\fboxed{7}", (1.0, 0.25)),
+        ("boxed", r"\boxed {7}", (1.0, 0.25)),
+        ("boxed", r"\boxed {6}. Then \boxed{7}", (1.0, 0.0)),
+        ("boxed", r"<think>a</think><think>b</think>\boxed{7}", (1.0, 0.0)),
+        ("boxed", r"a</think>b</think>\boxed{7}", (1.0, 0.0)),
+        ("boxed", r"\boxed{7} <answer >7</answer>", (1.0, 0.0)),
+        ("tag", "<answer>7</answer> <answer >6</answer>", (0.0, 0.0)),
+        ("tag", '<answer id="1">7</answer>', (1.0, 0.25)),
         ("plain", r"\boxed{7}", (1.0, 0.0)),
         ("plain", "", (0.0, 0.0)),
     ],
@@ -237,7 +248,15 @@ def test_render() -> None:
         {"shots": -1},
         {"shots": True},
         {"shots": 65},
+        {"shots": 1.0},
         {"max_tokens": 0},
+        {"max_tokens": 1.5},
+        {"max_tokens": True},
+        {"max_tokens": "5"},
+        {"format_weight": 1.0},
+        {"format_weight": -0.1},
+        {"format_weight": float("nan")},
+        {"format_weight": True},
         {"render_mode": "human"},
     ],
 )
@@ -252,6 +271,29 @@ def test_wrong_indices(index: Any) -> None:
         Arithmetic().reset(options={"index": index})
     with pytest.raises(TypeError, match="Task"):
         Arithmetic().reset(options={"task": "x"})
+
+
+def test_unknown_options_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="may be 'index' and 'task', got 'indx'"):
+        Arithmetic().reset(options={"indx": 3})
+    Arithmetic().reset(options={})
+
+
+@pytest.mark.parametrize("digits", [1, 2])
+def test_an_echo_of_the_prompt_is_not_paid(digits: int) -> None:
+    env = Arithmetic(digits=digits, answer_format="plain")
+    for index in range(200):
+        prompt, _ = env.reset(options={"index": index})
+        question = prompt.splitlines()[0]
+        expression = question.removeprefix("What is ").rstrip("?")
+        for echo in (prompt, question, expression, f"{question} {expression}", prompt + prompt):
+            env.reset(options={"index": index})
+            assert env.step(echo)[1] == 0.0, echo
+        env.reset(options={"index": index})
+        right = env.get_state()["task"].answer
+        assert env.step(f"{question}\n{right}")[1] == 1.0
+        env.reset(options={"index": index})
+        assert env.step(f"{expression} = {right}")[1] == 1.0
 
 
 def test_too_few_instances_is_an_error() -> None:

@@ -51,7 +51,14 @@ MORE = [
     ("50 + 7*3, 50 + 3*7", False),
     ("50 + 7(3)", False),
     ("(50) + (7)(3)", False),
-    ("50 + 7x3", False),
+    ("50 + 7x3", True),
+    ("50 + 7 x 3", True),
+    (r"50\,+\,7\times 3", True),
+    (r"50 + 7 \cdot{} 3", True),
+    (r"\text{50 + 7*3}", True),
+    (r"\frac{50}{1} + 7*3", False),
+    ("50 + 7x", False),
+    ("50 + 7{3}", False),
     ("050 + 7*3", False),
     ("50.0 + 7*3", False),
     ("5e1 + 7*3", False),
@@ -87,6 +94,9 @@ def test_grading(answer: str, expected: bool) -> None:
 
 def test_division_is_exact_and_by_zero_is_wrong() -> None:
     assert value("8/(3-8/3)", [3, 3, 8, 8]) == 24
+    assert value(r"\frac{6}{3}", [3, 6]) == 2
+    assert value(r"\dfrac{6 + 4}{\frac{4}{2}}", [2, 4, 4, 6]) == 5
+    assert value(r"\frac{" * 200 + "6" + "}{3}" * 200, [3, 6]) is None
     assert value("1/3", [1, 3]) == Fraction(1, 3)
     assert value("3/(2-2)", [2, 2, 3]) is None
     assert value("3÷(2−1)", [1, 2, 3]) == 3
@@ -176,6 +186,10 @@ def test_the_order_of_the_numbers_makes_no_other_instance() -> None:
         {"target_low": 0},
         {"target_high": 9},
         {"target_high": 1_000_001},
+        {"low": 1.5},
+        {"numbers": True},
+        {"high": "9"},
+        {"target_low": None},
     ],
 )
 def test_arguments_out_of_range(kwargs: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -43,8 +44,10 @@ def test_words_of_a_length() -> None:
         assert re.search(r"'\w{9}'\?", env.reset(options={"index": index})[0])
 
 
-@pytest.mark.parametrize("kwargs", [{"shortest": 3}, {"longest": 13}, {"shortest": 8, "longest": 7}])
-def test_arguments_out_of_range(kwargs: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "kwargs", [{"shortest": 3}, {"longest": 13}, {"shortest": 8, "longest": 7}, {"shortest": 4.5}, {"longest": True}]
+)
+def test_arguments_out_of_range(kwargs: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="shortest"):
         LetterCount(**kwargs)
 

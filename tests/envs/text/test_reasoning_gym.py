@@ -194,6 +194,7 @@ def test_nothing_runs_and_nothing_hangs(task: str, partial_credit: bool, tmp_pat
     assert not ran.exists()
 
 
+ORTHO = {"task_type": "orthocenter", "ortho": ("7", "-2")}
 COIN = {"rational": {"numerator": 1, "denominator": 4}}
 ROLES = "Zoey is a knight, and Ava is a knave."
 INTEGRAL = {"variable": "x", "integrand": "x*exp(2*x)"}
@@ -217,6 +218,18 @@ CASES = [
     ("gsm_symbolic", "5", {}, "-5", 0),
     ("gsm_symbolic", "5", {}, "5 apples", 1),
     ("gsm_symbolic", "1500", {}, "$1,500", 1),
+    ("gsm_symbolic", "580", {}, "not 580", 0),
+    ("gsm_symbolic", "580", {}, "~580", 0),
+    ("gsm_symbolic", "580", {}, "about 580", 0),
+    ("gsm_symbolic", "580", {}, "580 percent", 0),
+    ("gsm_symbolic", "580", {}, "580%", 0),
+    ("gsm_symbolic", "580", {}, "580?", 0),
+    ("gsm_symbolic", "580", {}, "580 thousand", 0),
+    ("gsm_symbolic", "580", {}, "580 fish in all.", 1),
+    ("advanced_geometry", "(7.000, -2.000)", ORTHO, "(7.000, -2.000)", 1),
+    ("advanced_geometry", "(7.000, -2.000)", ORTHO, "7, -2", 1),
+    ("advanced_geometry", "(7.000, -2.000)", ORTHO, "(7.000, -2.000), 12", 0),
+    ("advanced_geometry", "(7.000, -2.000)", ORTHO, "(7.000, -2.000) or (1, 2)", 0),
     ("game_of_life", "[[0,1]]", {}, "[[0,1,1],[1]]", 0),
     ("game_of_life", "[[0,1]]", {}, "[[0, 1]]", 1),
     ("polynomial_equations", "", {}, "whatever", 0),
@@ -274,6 +287,26 @@ CASES = [
 @pytest.mark.parametrize(("task", "gold", "metadata", "answer", "expected"), CASES)
 def test_grading(task: str, gold: str, metadata: dict[str, Any], answer: str, expected: int) -> None:
     assert grade(task, gold, metadata, answer) == expected
+
+
+def test_sokoban_pays_no_endless_walks() -> None:
+    env = ReasoningGym(task="sokoban")
+    env.reset(seed=1)
+    item = env.get_state()["task"]
+    assert env.score(item, " ".join(item.answer.lower())) in (0.0, 1.0)
+    assert env.score(item, item.answer) == 1.0
+    back = {"L": "R", "R": "L", "U": "D", "D": "U"}[item.answer[-1]]
+    assert env.score(item, item.answer + (back + item.answer[-1]) * 500) == 0.0
+
+
+def test_plain_replies_of_several_lines() -> None:
+    for task in ("sudoku", "spiral_matrix", "binary_matrix", "n_queens", "chain_sum"):
+        env = ReasoningGym(task=task, answer_format="plain", format_weight=0.25)
+        for seed in range(3):
+            env.reset(seed=seed)
+            assert env.step(env.expert_action())[1] == 1.25, task
+            env.reset(seed=seed)
+            assert env.step(f"<think>hm</think>\n{env.expert_action()}\n")[1] == 1.25, task
 
 
 def test_partial_credit_is_opt_in_and_pays_by_length() -> None:

@@ -26,6 +26,12 @@ def grade(operation: str, gold: str, answer: str) -> bool:
         ("reverse", "z k a d q", "z k a d q q", False),
         ("reverse", "z k a d q", "z k a d q or q d a k z", False),
         ("reverse", "z k a d q", "z-k-a-d-q", False),
+        ("copy", "q d a k z", r"\text{q d a k z}", True),
+        ("copy", "q d a", r"q\ d\ a", True),
+        ("copy", "q d a", r"q\ d\ a\ a", False),
+        ("sort", "8, 27, 90", r"8,\ 27,\ 90", True),
+        ("sort", "8, 27, 90", r"\{8, 27, 90\}", True),
+        ("sort", "8, 27, 90", r"\{8, 27, 91\}", False),
         ("copy", "a a", "a", False),
         ("copy", "a a", "aa", True),
         ("copy", "a a", "", False),
@@ -111,6 +117,10 @@ def test_the_stated_number_of_instances_is_there() -> None:
         {"largest": 1_000_000},
         {"size": 1},
         {"size": 33},
+        {"length": 2.5},
+        {"size": True},
+        {"largest": "9"},
+        {"alphabet": 5},
     ],
 )
 def test_arguments_out_of_range(kwargs: dict[str, Any]) -> None:
