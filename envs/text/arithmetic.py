@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.text.answers import integer
-from tetrathlon.envs.text.bandit import Task, TextBandit
+from tetrathlon.envs.text.bandit import Task, TextBandit, whole
+from tetrathlon.envs.text.writing import integer
 
 _OPERATORS = "+-*"
 
@@ -49,13 +49,11 @@ class Arithmetic(TextBandit):
     numeric = True
 
     def __init__(self, *, operators: str = "+", digits: int = 2, terms: int = 2, **kwargs: Any) -> None:
-        if not operators or not set(operators) <= set(_OPERATORS):
+        if not isinstance(operators, str) or not operators or not set(operators) <= set(_OPERATORS):
             raise ValueError(f"operators must be some of {_OPERATORS!r}, got {operators!r}")
-        if not 1 <= digits <= 12:
-            raise ValueError(f"digits must be from 1 to 12, got {digits!r}")
-        if not 2 <= terms <= 8:
-            raise ValueError(f"terms must be from 2 to 8, got {terms!r}")
-        self.operators, self.digits, self.terms = operators, digits, terms
+        self.operators = operators
+        self.digits = whole("digits", digits, 1, 12)
+        self.terms = whole("terms", terms, 2, 8)
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:

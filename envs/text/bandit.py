@@ -16,7 +16,10 @@ import numpy as np
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.rubric import Rubric, Score, Term
 from tetrathlon.envs.spaces import UnicodeText
-from tetrathlon.envs.text.answers import final_answer, last_number, plain_answer, visible
+from tetrathlon.envs.text.answers import fields, final_answer, plain_answer
+from tetrathlon.envs.text.numbers import last_number
+from tetrathlon.envs.text.thinking import count_thoughts, visible
+from tetrathlon.envs.text.writing import integer
 
 SPLITS = ("train", "test")
 _TEST_SHARE = 5  # one instance in five
@@ -25,6 +28,9 @@ _SHOT_STREAM = 0x5407
 _MOST_DRAWS = 10_000
 _LONGEST_OBSERVATION = 1_000_000
 _LONGEST_ACTION = 1_000_000
+_MOST_TOKENS = 10_000_000
+_SHORTEST_ECHO = 8  # shorter questions are no echo, but words of an answer
+_OPTIONS = ("index", "task")
 
 FORMATS: Mapping[str, tuple[str, str]] = {
     "boxed": (r"Put your final answer in \boxed{}.", r"\boxed{%s}"),
@@ -56,6 +62,17 @@ class Task:
         return SPLITS[int(self.id, 16) % _TEST_SHARE == 0]
 
 
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """Return ``value``, an argument called ``name``, as an int.
+
+    Raises:
+        ValueError: It is no integer from ``low`` to ``high``.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
+    return int(value)
+
+
 class TextBandit(gym.Env[str, str]):
     """A single-turn language task: one prompt, one completion, one reward.
 
@@ -80,7 +97,7 @@ class TextBandit(gym.Env[str, str]):
         shots: Worked examples, fixed for the environment and from the train split: ``info["examples"]`` holds
             them as messages of a user and an assistant, which a chat model reads before the observation.
         max_tokens: Token limit, stated in ``info["limits"]`` and kept by the policy; None: the task's own.
-        format_weight: What the right format pays.
+        format_weight: What the right format pays, from 0 to less than the 1 of a right answer.
         render_mode: ``"ansi"`` or None.
 
     Raises:
@@ -92,6 +109,8 @@ class TextBandit(gym.Env[str, str]):
     """Enough for a short worked answer."""
     numeric: ClassVar[bool] = False
     """Whether answers are numbers: of a plain reply its last number counts, of others its last line."""
+    multiline: ClassVar[bool] = False
+    """Whether answers have several lines: then all of a plain reply counts."""
     system: ClassVar[str] = ""
     """The system message, where a task has one."""
 
@@ -109,16 +128,15 @@ class TextBandit(gym.Env[str, str]):
             raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
         if answer_format not in FORMATS:
             raise ValueError(f"answer_format must be one of {tuple(FORMATS)}, got {answer_format!r}")
-        if isinstance(shots, bool) or not isinstance(shots, int) or not 0 <= shots <= 64:
-            raise ValueError(f"shots must be an integer from 0 to 64, got {shots!r}")
-        if max_tokens is not None and max_tokens < 1:
-            raise ValueError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        if isinstance(format_weight, bool) or not isinstance(format_weight, int | float) or not 0 <= format_weight < 1:
+            raise ValueError(f"format_weight must be a number from 0 to less than 1, got {format_weight!r}")
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
         self.split = split
         self.answer_format = answer_format
-        self.shots = shots
-        self.max_tokens = int(max_tokens if max_tokens is not None else self.default_max_tokens)
+        self.shots = whole("shots", shots, 0, 64)
+        tokens = self.default_max_tokens if max_tokens is None else max_tokens
+        self.max_tokens = whole("max_tokens", tokens, 1, _MOST_TOKENS)
         self.render_mode = render_mode
         self.observation_space = UnicodeText(_LONGEST_OBSERVATION)
         self.action_space = UnicodeText(_LONGEST_ACTION)
@@ -154,11 +172,13 @@ class TextBandit(gym.Env[str, str]):
             options: ``{"index": i}`` gives the i-th instance of the split; ``{"task": task}`` plays ``task``.
 
         Raises:
-            ValueError: ``index`` is not an integer from 0.
+            ValueError: ``index`` is not an integer from 0, or there is an option of another name.
             TypeError: ``task`` is no ``Task``.
         """
         super().reset(seed=seed)
         options = options or {}
+        if unknown := sorted(map(repr, set(options) - set(_OPTIONS))):
+            raise ValueError(f"options may be {' and '.join(map(repr, _OPTIONS))}, got {', '.join(unknown)}")
         if "task" in options:
             task = options["task"]
             if not isinstance(task, Task):
@@ -213,8 +233,17 @@ class TextBandit(gym.Env[str, str]):
         """Return the final answer of ``completion``: a field; with format ``plain`` else the whole reply."""
         answer = final_answer(completion)
         if answer is None and self.answer_format == "plain":
-            return last_number(completion) if self.numeric else plain_answer(completion)
+            reply = self._without_echo(completion)
+            return last_number(reply) if self.numeric else plain_answer(reply, lines=self.multiline)
         return answer
+
+    def _without_echo(self, completion: str) -> str:
+        """Return ``completion`` without the prompt and the question, which are nobody's answer."""
+        question = "" if self._task is None else self._task.question
+        for echo in (self._prompt, question):
+            if len(echo) >= _SHORTEST_ECHO:
+                completion = completion.replace(echo, "\n")
+        return completion
 
     def expert_action(self, k: int = 1) -> Any:
         """Return the worked answer; nothing changes by asking.
@@ -300,11 +329,20 @@ class TextBandit(gym.Env[str, str]):
         return float(self.keeps_format(episode.steps[-1].action))
 
     def keeps_format(self, completion: str) -> bool:
-        """Tell whether ``completion`` gives one non-empty answer in the format that was asked for."""
+        """Tell whether ``completion`` gives one non-empty answer in the format that was asked for.
+
+        It may think once before. A plain reply is the answer and nothing else.
+        """
         after = visible(completion)
-        if after is None:
+        if after is None or count_thoughts(completion) > 1:
             return False
-        answer = final_answer(completion)
-        marks = (after.count(r"\boxed{"), after.lower().count("<answer>"))
-        wanted = {"boxed": (1, 0), "tag": (0, 1), "plain": (0, 0)}[self.answer_format]
-        return marks == wanted and bool(answer if self.answer_format != "plain" else after.strip())
+        found = fields(after)
+        if found is None:
+            return False
+        if self.answer_format == "plain":
+            reply = after.strip()
+            if self.numeric:
+                return integer(reply) is not None
+            return not found and bool(reply) and (self.multiline or len(reply.splitlines()) == 1)
+        answers = [field for field in found if field.content]
+        return len(answers) == 1 and answers[0].kind == self.answer_format and not answers[0].holds_field

@@ -8,9 +8,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from tetrathlon.envs.text.answers import plain
-from tetrathlon.envs.text.bandit import Task, TextBandit
+from tetrathlon.envs.text.bandit import Task, TextBandit, whole
 from tetrathlon.envs.text.expression import LONGEST, value
+from tetrathlon.envs.text.writing import plain, spaced
 
 _MOST_TRIES = 2_000
 _EQUALS = re.compile(r"([^=]*)=\s*(\d{1,12})\s*", re.ASCII)
@@ -21,8 +21,8 @@ class Countdown(TextBandit):
 
     ## Description
     The answer is an expression of the given numbers, ``+ - * /`` (also ``× · ÷ −``, ``\times``, ``\cdot``,
-    ``\div``) and round brackets. It is read by a parser of this package and worked out in exact fractions; nothing
-    in it is ever run.
+    ``\div``, ``\frac``, and an ``x`` between numbers) and round brackets. It is read by a parser of this package and
+    worked out in exact fractions; nothing in it is ever run.
 
     * Each number is used exactly once; there are no other numbers, no names and no powers.
     * Numbers are never glued (``5 0`` is not 50, ``5(3)`` is no product) and have no leading zeros.
@@ -74,17 +74,11 @@ class Countdown(TextBandit):
         target_high: int = 100,
         **kwargs: Any,
     ) -> None:
-        if not 2 <= numbers <= 8:
-            raise ValueError(f"numbers must be from 2 to 8, got {numbers!r}")
-        if not 1 <= low <= high <= 1_000:
-            raise ValueError(f"low and high must be ordered and from 1 to 1000, got {low!r} and {high!r}")
-        if not 1 <= target_low <= target_high <= 1_000_000:
-            raise ValueError(
-                "target_low and target_high must be ordered and from 1 to 1000000, "
-                f"got {target_low!r} and {target_high!r}"
-            )
-        self.numbers, self.low, self.high = numbers, low, high
-        self.target_low, self.target_high = target_low, target_high
+        self.numbers = whole("numbers", numbers, 2, 8)
+        self.high = whole("high", high, 1, 1_000)
+        self.low = whole("low", low, 1, self.high)
+        self.target_high = whole("target_high", target_high, 1, 1_000_000)
+        self.target_low = whole("target_low", target_low, 1, self.target_high)
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:
@@ -112,7 +106,7 @@ class Countdown(TextBandit):
         """Tell whether ``answer`` is an expression of the numbers that equals the target."""
         if len(answer) > LONGEST:
             return False
-        answer = plain(answer)
+        answer = spaced(plain(answer))
         target = task.data["target"]
         if suffix := _EQUALS.fullmatch(answer):
             if int(suffix.group(2)) != target:

@@ -18,9 +18,13 @@ LONGEST = 1_000
 _SIGNS = str.maketrans(
     {"×": "*", "⋅": "*", "·": "*", "∙": "*", "∗": "*", "÷": "/", "∕": "/", "⁄": "/", ":": "?"}
     | dict.fromkeys("−‐‑‒–﹣－", "-")
+    | {"{": "(", "}": ")"}
     | {"＋": "+", "＊": "*", "／": "/", "（": "(", "）": ")"}
 )
 _LATEX = re.compile(r"\\(times|cdot|ast|div|left|right)(?![a-zA-Z])")
+_FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_MOST_FRACTIONS = 20  # inside one another
+_TIMES = re.compile(r"(?<=[\d)}])(\s*)[xX](?=\s*[\d({\\])")
 _LATEX_SIGNS = {"times": "*", "cdot": "*", "ast": "*", "div": "/", "left": "", "right": ""}
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|([A-Za-z]\w*)|(\*\*|[-+*/^()]))", re.ASCII)
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "neg": 3, "^": 4}
@@ -40,8 +44,8 @@ def parse(text: str, names: Collection[str] = (), functions: Collection[str] = (
     r"""Return ``text`` in reverse Polish notation, or None where it is no expression.
 
     Operators are ``+ - * / ^ **`` and brackets; ``× · ÷ −``, ``\times``, ``\cdot``, ``\div`` and ``\left(`` are
-    read as those. One minus sign may stand before an operand; ``--``, a plus sign there, and operands side by
-    side (``5 0``, ``5(3)``) are refused.
+    read as those, ``\frac{a}{b}`` as a division and braces as brackets. One minus sign may stand before an operand;
+    ``--``, a plus sign there, and operands side by side (``5 0``, ``5(3)``) are refused.
 
     Args:
         text: What a model wrote.
@@ -50,7 +54,13 @@ def parse(text: str, names: Collection[str] = (), functions: Collection[str] = (
     """
     if len(text) > LONGEST:
         return None
-    text = _LATEX.sub(lambda match: _LATEX_SIGNS[match.group(1)], text).translate(_SIGNS).rstrip()
+    for _ in range(_MOST_FRACTIONS):
+        text, changed = _FRACTION.subn(r"((\1)/(\2))", text)
+        if not changed:
+            break
+    if len(text) > 2 * LONGEST:
+        return None
+    text = _LATEX.sub(lambda match: _LATEX_SIGNS[match.group(1)], text).replace("{}", "").translate(_SIGNS).rstrip()
     output: list[Token] = []
     waiting: list[str] = []  # operators, "(" and "name(" for a call
     wants_operand, position, previous = True, 0, ""
@@ -120,7 +130,7 @@ def value(text: str, numbers: Collection[int]) -> Fraction | None:
     Returns:
         The exact value; None for anything else, a power and a division by zero included.
     """
-    tokens = parse(text)
+    tokens = parse(_TIMES.sub(r"\1*", text) if len(text) <= LONGEST else text)
     if tokens is None:
         return None
     written = sorted(token.text for token in tokens if token.kind == "number")

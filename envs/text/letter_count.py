@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.text.answers import integer
-from tetrathlon.envs.text.bandit import Task, TextBandit
+from tetrathlon.envs.text.bandit import Task, TextBandit, whole
+from tetrathlon.envs.text.writing import integer
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SHARES = (0.2, 0.35, 0.3, 0.15)
@@ -54,8 +54,8 @@ class LetterCount(TextBandit):
     numeric = True
 
     def __init__(self, *, shortest: int = 4, longest: int = 12, **kwargs: Any) -> None:
-        if not 4 <= shortest <= longest <= 12:
-            raise ValueError(f"shortest and longest must be ordered and from 4 to 12, got {shortest!r}, {longest!r}")
+        shortest = whole("shortest (letters)", shortest, 4, 12)
+        longest = whole("longest (from shortest)", longest, shortest, 12)
         self.shortest, self.longest = shortest, longest
         self._pairs = _pairs_by_count(shortest, longest)
         if not all(self._pairs):

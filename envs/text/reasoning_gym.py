@@ -20,9 +20,9 @@ import numpy as np
 
 from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.rubric import GraderError
-from tetrathlon.envs.text.answers import integer, plain
 from tetrathlon.envs.text.bandit import Task, TextBandit
 from tetrathlon.envs.text.reasoning_gym_graders import GRADERS, PACKAGE_MUST_AGREE, PARTIAL_IS_SAFE, is_readable
+from tetrathlon.envs.text.writing import integer, plain
 
 EXCLUDED: Mapping[str, str] = {
     "boxnet": "the package gives no answer for its items, so nobody can be the expert",
@@ -141,6 +141,12 @@ class ReasoningGym(TextBandit):
         """Whether the task's answers are integers, by its first items."""
         rng = np.random.default_rng(0)
         return all(integer(self.generate(rng).answer) is not None for _ in range(_PROBES))
+
+    @cached_property
+    def multiline(self) -> bool:  # type: ignore[override]
+        """Whether the task's answers have several lines, by its first items."""
+        rng = np.random.default_rng(0)
+        return any("\n" in self.generate(rng).answer for _ in range(_PROBES))
 
     def _make_dataset(self, **kwargs: Any) -> Any:
         from reasoning_gym.factory import create_dataset

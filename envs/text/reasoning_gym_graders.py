@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from tetrathlon.envs.text.answers import integer, plain, same_text
 from tetrathlon.envs.text.expression import Token, parse, value
+from tetrathlon.envs.text.hedges import DOUBTS, words
+from tetrathlon.envs.text.writing import integer, plain, same_text
 
 Grader = Callable[[str, str, Mapping[str, Any]], bool]
 
@@ -27,6 +28,22 @@ _PROBABILITY = re.compile(r"\d{0,20}\.?\d{0,40}(?:[eE]-?\d{1,2})?|\d{1,40}\s*/\s
 _FLOAT = re.compile(r"[-+]?(?:\d{1,20}\.?\d{0,20}|\.\d{1,20})", re.ASCII)
 _SUBFORMULA = re.compile(r"[A-Z]|¬p|\(p(?:[∨∧→↔]p)?\)")
 _DECIMAL = re.compile(r"-?\d+(?:,\d{3})*(?!\d)(?:\.\d+)?", re.ASCII)
+_OTHER_VALUE = re.compile(r"[~?%≈<>≠±!^/*²³]")
+_FACTORS = {
+    "percent",
+    "minus",
+    "negative",
+    "dozen",
+    "hundred",
+    "thousand",
+    "million",
+    "billion",
+    "half",
+    "third",
+    "quarter",
+    "or",
+}
+_COORDINATE = r"-?\d{1,20}(?:\.\d{1,20})?"
 _FUNCTIONS: Mapping[str, tuple[Callable[[complex], complex], Callable[[complex], complex]]] = {
     "sin": (cmath.sin, cmath.cos),
     "cos": (cmath.cos, lambda x: -cmath.sin(x)),
@@ -80,8 +97,11 @@ def _integer_or_text(answer: str, gold: str, data: Mapping[str, Any]) -> bool:
 
 
 def _one_number(answer: str, gold: str, data: Mapping[str, Any]) -> bool:
-    """One number, with its sign, in any words around it (``5 apples``)."""
-    values = {float(text.replace(",", "")) for text in _DECIMAL.findall(plain(answer))}
+    """One number, with its sign, in any words around it (``5 apples``) but those that make it another (``not 5``)."""
+    text = plain(answer)
+    if _OTHER_VALUE.search(text) or not (DOUBTS | _FACTORS).isdisjoint(words(text)):
+        return False
+    values = {float(text.replace(",", "")) for text in _DECIMAL.findall(text)}
     return values == {float(gold)}
 
 
@@ -221,6 +241,12 @@ def _combine(operator: str, x: complex, dx: complex, y: complex, dy: complex) ->
     return power, slope
 
 
+def _moves(answer: str, gold: str, data: Mapping[str, Any]) -> bool:
+    """Moves alone, not many more than needed: the package plays on where the boxes stand already."""
+    moves = "".join(answer.split())
+    return re.fullmatch("[udlrUDLR]*", moves) is not None and len(moves) <= max(2 * len(gold), len(gold) + 20)
+
+
 Polynomial = dict[tuple[tuple[str, int], ...], Fraction]
 
 
@@ -286,6 +312,9 @@ def _clean(terms: Polynomial) -> Polynomial:
 
 
 _FILTERS: Mapping[str, Grader] = {
+    "advanced_geometry": _only(  # anything behind a point
+        rf"\(?\s*{_COORDINATE}\s*,\s*{_COORDINATE}\s*\)?|{_COORDINATE}\s*°?"
+    ),
     "complex_arithmetic": _only(r"[-+0-9.ij() ]+"),  # nan
     "kakurasu": _only(r"[01\s]+"),  # text around the cells
     "knights_knaves": _roles,  # other words, "not" too
@@ -293,7 +322,7 @@ _FILTERS: Mapping[str, Grader] = {
     "pool_matrix": _only(r"[-+0-9.\s]+"),
     "propositional_logic": _formula,  # text behind a formula
     "quantum_lock": _only(r"[abc](?:[\s,>→-]*[abc])*"),  # letters of any text
-    "sokoban": _only(r"[udlr\s]+"),  # text between the moves
+    "sokoban": _moves,  # text between the moves, any number of moves after the solution
     "survo": _only(r"[0-9\s]+"),
     "time_intervals": _only(r"\d+ days?|(?:\d+ days?,\s*)?\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?"),  # 5 or 6 days
     "tower_of_hanoi": _only(r"(?:\s*move disk \d{1,3} from peg \d{1,3} to peg \d{1,3}\.?\s*?(?:\n|$))+"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.text.answers import integer, plain
-from tetrathlon.envs.text.bandit import Task, TextBandit
+from tetrathlon.envs.text.bandit import Task, TextBandit, whole
+from tetrathlon.envs.text.writing import integer, plain, spaced
 
 OPERATIONS = ("copy", "reverse", "larger", "sort")
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz")
@@ -78,16 +78,16 @@ class Symbolic(TextBandit):
             raise ValueError(f"operations must be some of {OPERATIONS}, got {operations!r}")
         if len(set(operations)) < len(operations):
             raise ValueError(f"operations must differ, got {operations!r}")
-        if not 1 <= length <= 64:
-            raise ValueError(f"length must be from 1 to 64, got {length!r}")
-        if len(set(alphabet)) < max(2, len(alphabet)) or not set(alphabet) <= _ALPHABET:
+        if (
+            not isinstance(alphabet, str)
+            or len(set(alphabet)) < max(2, len(alphabet))
+            or not set(alphabet) <= _ALPHABET
+        ):
             raise ValueError(f"alphabet must be two or more different letters from a to z, got {alphabet!r}")
-        if not 2 <= size <= 32:
-            raise ValueError(f"size must be from 2 to 32, got {size!r}")
-        if not size <= largest <= 999_999:
-            raise ValueError(f"largest must be from size ({size}) to 999999, got {largest!r}")
-        self.operations = tuple(operations)
-        self.length, self.alphabet, self.largest, self.size = length, alphabet, largest, size
+        self.operations, self.alphabet = tuple(operations), alphabet
+        self.length = whole("length", length, 1, 64)
+        self.size = whole("size", size, 2, 32)
+        self.largest = whole("largest (at least size)", largest, self.size, 999_999)
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:
@@ -117,7 +117,7 @@ class Symbolic(TextBandit):
         operation = task.data["operation"]
         if operation == "larger":
             return integer(answer) == int(task.answer)
-        text = plain(answer)
+        text = spaced(plain(answer)).replace(r"\{", "{").replace(r"\}", "}")
         if operation == "sort":
             for left, right in _BRACKETS:
                 if text.startswith(left) and text.endswith(right):

@@ -1,0 +1,84 @@
+r"""The number that a plain reply answers."""
+
+from __future__ import annotations
+
+import re
+
+from tetrathlon.envs.text.answers import has_field
+from tetrathlon.envs.text.hedges import DOUBTS, is_hedge, starts_with_or, words
+from tetrathlon.envs.text.thinking import visible
+from tetrathlon.envs.text.writing import usual
+
+_NUMBER = re.compile(r"\d+(?:,\d{3}(?!\d))*+(?:\.\d+)?", re.ASCII)
+_EMPHASIS = re.compile(r"(?<![\w)\]}*])(\*{1,3})(?=[^\s*])([^*\n]{1,200})(?<=[^\s*])\1(?![\w(*])|`([^`\n]{1,200})`")
+_LEAD = re.compile(r"(?P<sign>[+-]?)(?P<blank>[^\S\n]{0,8})(?:\\?[$€£]\s?)?$")
+_TIGHT_BEFORE = re.compile(r"[\w.^_{/*²±~√]$|\d:$|\w\($")
+_RELATION_BEFORE = re.compile(r"(?:!=|[^-=\s][^\S\n]{0,3}>=?|<=?|[≠≤≥~≈±√^_×÷·]|\S[^\S\n]{0,3}[*/])[^\S\n]{0,8}$")
+_BINARY_BEFORE = re.compile(r"[\w)\]}^_{/*!.%²]$")
+_TIGHT_AFTER = re.compile(r"[\w^_{/*!²±%?°]|[.:,]\d")
+_OTHER_AFTER = re.compile(
+    r"\s{0,3}[-+*/^=×÷±~]\s{0,3}(?:[\d(\\$]|\w\b)|\s{0,3}\\?%|\s{0,3}\\(?:times|cdot|div|pm)|\s{0,3}percent"
+)
+_LEADS_TO = frozenset({"=", "==", "=>", "->", "→", "⇒", ":", "####", "=#", "=:"})
+_SKIPPED = str.maketrans("", "", " \t\n\r\v\f$()[]\\`\"'€£")
+_NEAR = 240
+
+
+def last_number(text: str, opened: bool = False) -> str | None:
+    r"""Return the number that a plain reply answers, with its sign; None where there is no single one.
+
+    It is the last number, or the first on the line of the last ``####``. It must stand alone: a part of something
+    else (``x_3``, ``2^{10}``, ``12:30``), one of several (``5 or 6``, ``5, 6``, ``5 6``), an operand (``2 + 5``) and a
+    number that is ruled out or about right (``not 5``, ``~5``) are no answer.
+
+    Args:
+        text: The completion; the time taken is linear in it.
+        opened: Whether the prompt had already opened the thinking.
+    """
+    after = visible(text, opened)
+    if after is None or has_field(after):
+        return None
+    after = _EMPHASIS.sub(lambda match: match[2] or match[3], usual(after))
+    if (mark := after.rfind("####")) >= 0:
+        line = after[mark + 4 :].lstrip().split("\n", 1)[0]
+        if found := _NUMBER.search(line):
+            following = _NUMBER.search(line, found.end())
+            if following and _is_one_of_several(line[found.end() : following.start()]):
+                return None
+            return _alone(line, found)
+    before = last = None
+    for match in _NUMBER.finditer(after):
+        before, last = last, match
+    if last is None or (before is not None and _is_one_of_several(after[before.end() : last.start()])):
+        return None
+    return _alone(after, last)
+
+
+def _is_one_of_several(gap: str) -> bool:
+    """Tell whether the text between two numbers makes the second one of a list or an operand."""
+    signs = gap.translate(_SKIPPED)
+    if words(gap):
+        return is_hedge(gap)
+    return signs.rstrip("+-") not in _LEADS_TO  # a sign may follow "="
+
+
+def _alone(text: str, number: re.Match[str]) -> str | None:
+    """Return ``number`` with its sign, or None where it is not an answer by itself."""
+    after = text[number.end() : number.end() + _NEAR]
+    if _TIGHT_AFTER.match(after) or _OTHER_AFTER.match(after) or starts_with_or(after.split("\n", 1)[0]):
+        return None
+    before = text[max(number.start() - _NEAR, 0) : number.start()]
+    lead = _LEAD.search(before)
+    assert lead is not None  # it matches the empty end too
+    before = before[: lead.start()]
+    sign = lead["sign"]
+    if sign and _BINARY_BEFORE.search(before.rstrip(" \t") if lead["blank"] else before):
+        return None
+    if not lead.group() and _TIGHT_BEFORE.search(before):
+        return None
+    if _RELATION_BEFORE.search(before):
+        return None
+    sentence = re.split(r"[.!?\n;]", before)[-1]
+    if (found := words(sentence)) and (found[-1] in DOUBTS or starts_with_or(found[-1])):
+        return None
+    return ("-" if sign == "-" else "") + number.group()
