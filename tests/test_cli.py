@@ -146,9 +146,15 @@ def test_help_is_fast_and_imports_no_torch() -> None:
         (["eval", "Arithmetic", "--policy", "random", "--greedy", "--samples", "2"], "--greedy"),
         (["eval", "Arithmetic", "--policy", "random", "--split", "dev"], "split must be one of"),
         (["eval", "Arithmetic", "--policy", "random", "--env", "digit=3"], "'digit'; did you mean digits?"),
-        (["eval", "Arithmetic", "--policy", "random", "--env", "digits=99"], "digits must be an integer from 1 to 12, got 99"),
+        (
+            ["eval", "Arithmetic", "--policy", "random", "--env", "digits=99"],
+            "digits must be an integer from 1 to 12, got 99",
+        ),
         (["eval", "Arithmetic", "--policy", "random", "--env", "digits"], "KEY=VALUE, got 'digits'"),
-        (["eval", "Arithmetic", "--policy", "random", "--env", "digits=[1]"], "digits must be an integer from 1 to 12, got [1]"),
+        (
+            ["eval", "Arithmetic", "--policy", "random", "--env", "digits=[1]"],
+            "digits must be an integer from 1 to 12, got [1]",
+        ),
         (
             ["eval", "Arithmetic", "--policy", "random", "--env", "digits=true"],
             "digits must be a number as 2 is, got true",
