@@ -72,11 +72,11 @@ def test_arguments_are_checked(arguments: dict[str, Any], error: type[Exception]
 
 def test_copies_are_cheap_and_equal() -> None:
     space = UnicodeText(1_000_000, seed=3)
-    begun = time.perf_counter()
+    begun = time.process_time()
     for twin in (copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
         assert twin == space and hash(repr(twin)) == hash(repr(space))
         assert twin.sample() == copy.deepcopy(space).sample()
-    assert time.perf_counter() - begun < 0.5
+    assert time.process_time() - begun < 0.5
     assert len(pickle.dumps(space)) < 5_000
     assert space != UnicodeText(999_999) and space != UnicodeText(1_000_000, min_length=1)
     assert space != spaces.Text(5) and UnicodeText(np.int64(5)) == UnicodeText(5)  # type: ignore[arg-type]
@@ -89,9 +89,9 @@ def test_samples_are_quick_seeded_and_inside() -> None:
     space.sample()
     took = []
     for _ in range(100):
-        begun = time.perf_counter()
+        begun = time.process_time()
         text = space.sample()
-        took.append(time.perf_counter() - begun)
+        took.append(time.process_time() - begun)
         assert text in space
         text.encode()  # no surrogates
     assert sorted(took)[50] < 0.005

@@ -263,10 +263,10 @@ def test_answers_of_several_lines_keep_their_inside() -> None:
 )
 def test_time_is_linear(unit: str) -> None:
     for text in (unit * (1_000_000 // len(unit)), "\\boxed{" + unit * (1_000_000 // len(unit)) + "}"):
-        started = time.perf_counter()
+        started = time.process_time()
         final_answer(text)
         last_number(text)
         plain_answer(text)
         integer(text)
         same_text(text, "5")
-        assert time.perf_counter() - started < 5.0
+        assert time.process_time() - started < 5.0

@@ -120,13 +120,13 @@ def test_hostile_answers_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         "\0\ud800",
         "lambda: 71",
     ]
-    started = time.perf_counter()
+    started = time.process_time()
     for answer in hostile:
         env.reset(options={"task": TASK})
         _, reward, _, _, info = env.step(f"<answer>{answer}</answer>")
         assert reward == 0.0
         assert "grader_error" not in info
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
     assert not ran
     deep = "(" * 480 + "50+7*3" + ")" * 480
     assert value(deep, (3, 7, 50)) == 71
