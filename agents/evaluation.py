@@ -19,7 +19,7 @@ from tetrathlon.envs.codec import encode, fingerprint
 from tetrathlon.envs.episode import Episode, scorable
 from tetrathlon.envs.registry import domain_of, known_id, make, split_argument
 from tetrathlon.envs.slots import Slots
-from tetrathlon.envs.text.answers import integer, plain
+from tetrathlon.envs.text.writing import key
 
 _MOST_SLOTS = 16
 _MOST_MESSAGES = 3
@@ -291,20 +291,15 @@ def _pass_at(fair: Sequence[Episode], k: int) -> float | None:
 
 
 def _majority_at(fair: Sequence[Episode], k: int, answer_in: Callable[[str], str | None]) -> float | None:
+    def answers(group: Sequence[Episode]) -> list[str | None]:
+        return [answer_in(str(episode.steps[-1].action)) for episode in group]
+
     votes = [
-        ([_vote(answer_in(str(e.steps[-1].action))) for e in group], [e.is_success for e in group])
+        ([None if a is None else key(a) for a in answers(group)], [e.is_success for e in group])
         for group in _groups(fair)
         if len(group) >= k
     ]
     return _mean(majority_at_k(answers, right, k) for answers, right in votes)
-
-
-def _vote(answer: str | None) -> Hashable | None:
-    """Return what two answers have in common if they are to count as the same vote."""
-    if answer is None:
-        return None
-    number = integer(answer)
-    return " ".join(plain(answer).casefold().split()) if number is None else number
 
 
 def _sampled(episode: Episode) -> int | None:

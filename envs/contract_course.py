@@ -53,7 +53,7 @@ def _refuse_more(env: Any, last: Moment, whose: str) -> None:
         env.step(last.action)
     except gym.error.ResetNeeded:
         return
-    except Exception as error:
+    except Exception as error:  # whatever else it raised is what was seen
         seen = f"raised {type(error).__name__}: {error}"
     else:
         seen = "was taken"

@@ -265,7 +265,7 @@ def _face(env: Any, bad: Hostile, most: float) -> bool:
     begun = time.perf_counter()
     try:
         observation, reward, terminated, truncated, info = env.step(bad.action)
-    except Exception as error:
+    except Exception as error:  # that none comes, of any kind, is what is checked
         raise _error(
             f"the action {bad.name!r} raised {type(error).__name__}: {str(error)[:300]}; an action never raises: a "
             "language environment answers with the error, a control environment ignores the action for no reward"

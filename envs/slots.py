@@ -190,7 +190,7 @@ class Slots:
         for i, expert in zip(ids, experts, strict=True):
             try:
                 given.append(expert(k))
-            except Exception as error:
+            except Exception as error:  # foreign code, too: it costs its own episode only
                 answer = self._replaced(i, error)
                 self._live[i] = False
                 self._pending.add(i)

@@ -15,9 +15,7 @@ from itertools import pairwise
 
 from tetrathlon.envs.text.hedges import follows_or, is_hedge, precedes_or
 from tetrathlon.envs.text.thinking import visible
-from tetrathlon.envs.text.writing import integer, key, plain, same_text
-
-__all__ = ["Field", "fields", "final_answer", "integer", "plain", "plain_answer", "same_text", "visible"]
+from tetrathlon.envs.text.writing import integer, key
 
 _ATTRIBUTES = r"(?:\s[^<>/]{0,200}+)?+"
 _FIELD = re.compile(rf"\\f?boxed\s{{0,8}}+\{{|<\s{{0,8}}+answer{_ATTRIBUTES}>", re.IGNORECASE)

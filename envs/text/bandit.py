@@ -253,7 +253,7 @@ class TextBandit(gym.Env[str, str]):
         """
         if self._task is None:
             raise gym.error.ResetNeeded("there is no instance yet; call reset() first")
-        action = FORMATS[self.answer_format][1] % self.write_answer(self._task)
+        action = self._write_solution(self._task)
         return action if k == 1 else [action] * k
 
     def get_state(self) -> dict[str, Any]:
@@ -313,12 +313,14 @@ class TextBandit(gym.Env[str, str]):
     def _write_question(self, task: Task) -> str:
         return f"{task.question}\n{FORMATS[self.answer_format][0]}"
 
+    def _write_solution(self, task: Task) -> str:
+        return FORMATS[self.answer_format][1] % self.write_answer(task)
+
     def _write_examples(self) -> list[dict[str, str]]:
         messages = []
         for task in self._examples.values():
-            answer = FORMATS[self.answer_format][1] % self.write_answer(task)
             messages.append({"role": "user", "content": self._write_question(task)})
-            messages.append({"role": "assistant", "content": answer})
+            messages.append({"role": "assistant", "content": self._write_solution(task)})
         return messages
 
     def _grade_answer(self, task: Task, episode: Episode) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Hashable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -114,7 +115,7 @@ def same_text(answer: str, gold: str) -> bool:
     return plain(answer).casefold().split() == plain(gold).casefold().split()
 
 
-def key(text: str) -> object:
+def key(text: str) -> Hashable:
     """Return what is equal for two ways to write one answer."""
     if len(text) > _LONGEST_PLAIN:
         return text.strip()

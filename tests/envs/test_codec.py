@@ -90,7 +90,9 @@ def test_values_that_only_look_equal_differ(one: Any, other: Any) -> None:
 
 def test_decoded_arrays_can_be_written_to() -> None:
     for array in (np.zeros(3), np.array([np.nan, 1.0])):
-        through_json(array)[0] = 5
+        decoded = through_json(array)
+        decoded[0] = 5
+        assert decoded[0] == 5
 
 
 UNPORTABLE: list[Any] = [
