@@ -17,9 +17,9 @@ from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.agents.statistics import bootstrap_mean, majority_at_k, pass_at_k, rate_interval
 from tetrathlon.envs.codec import encode, fingerprint
 from tetrathlon.envs.episode import Episode, scorable
+from tetrathlon.envs.grading.writing import key
 from tetrathlon.envs.registry import domain_of, known_id, make, split_argument
 from tetrathlon.envs.slots import Slots
-from tetrathlon.envs.text.writing import key
 
 _MOST_SLOTS = 16
 _MOST_MESSAGES = 3

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.text.bandit import Task, TextBandit, whole
-from tetrathlon.envs.text.writing import integer
+from tetrathlon.envs.grading.writing import integer
+from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.formats import NUMBER, answer_formats
+from tetrathlon.envs.text.task import Task
 
 _OPERATORS = "+-*"
 
@@ -46,7 +48,7 @@ class Arithmetic(TextBandit):
         ValueError: An argument is out of its range.
     """
 
-    numeric = True
+    formats = answer_formats(NUMBER)
 
     def __init__(self, *, operators: str = "+", digits: int = 2, terms: int = 2, **kwargs: Any) -> None:
         if not isinstance(operators, str) or not operators or not set(operators) <= set(_OPERATORS):

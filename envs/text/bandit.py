@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,50 +14,17 @@ import numpy as np
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.rubric import Rubric, Score, Term
 from tetrathlon.envs.spaces import UnicodeText
-from tetrathlon.envs.text.answers import fields, final_answer, plain_answer
-from tetrathlon.envs.text.numbers import last_number
-from tetrathlon.envs.text.thinking import count_thoughts, visible
-from tetrathlon.envs.text.writing import integer
+from tetrathlon.envs.text.dataset import Dataset
+from tetrathlon.envs.text.formats import AnswerFormat, answer_formats
+from tetrathlon.envs.text.task import SPLITS, Task
 
-SPLITS = ("train", "test")
-_TEST_SHARE = 5  # one instance in five
 _INDEX_STREAM = 0x7E71A  # keeps random access apart from seeds
 _SHOT_STREAM = 0x5407
 _MOST_DRAWS = 10_000
 _LONGEST_OBSERVATION = 1_000_000
 _LONGEST_ACTION = 1_000_000
 _MOST_TOKENS = 10_000_000
-_SHORTEST_ECHO = 8  # shorter questions are no echo, but words of an answer
 _OPTIONS = ("index", "task")
-
-FORMATS: Mapping[str, tuple[str, str]] = {
-    "boxed": (r"Put your final answer in \boxed{}.", r"\boxed{%s}"),
-    "tag": ("Put your final answer between <answer> and </answer>.", "<answer>%s</answer>"),
-    "plain": ("Reply with the answer only.", "%s"),
-}
-"""Answer format -> what the prompt asks for, how an answer is written."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """The frozen private data of an instance; never written with an episode."""
-
-    question: str
-    """What the agent is asked, without worked examples and format; its content decides the split."""
-    answer: str
-    """The right answer as a grader takes it."""
-    data: Mapping[str, Any] = field(default_factory=dict)
-    """What else the grader needs."""
-
-    @cached_property
-    def id(self) -> str:
-        """A name that depends on the question alone."""
-        return hashlib.sha256(self.question.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-    @property
-    def split(self) -> str:
-        """The one split that this instance belongs to."""
-        return SPLITS[int(self.id, 16) % _TEST_SHARE == 0]
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
@@ -76,7 +41,8 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
 class TextBandit(gym.Env[str, str]):
     """A single-turn language task: one prompt, one completion, one reward.
 
-    Subclasses give :meth:`generate` and :meth:`is_right`; everything else is here.
+    Subclasses give :meth:`generate`, or set ``dataset`` in their constructor, and :meth:`is_right`; everything else is
+    here.
 
     ## Observation Space
     `UnicodeText`: the prompt, as one user message.
@@ -93,7 +59,8 @@ class TextBandit(gym.Env[str, str]):
 
     Args:
         split: ``"train"`` or ``"test"``; an instance belongs to one of them by a hash of its content.
-        answer_format: ``"boxed"``, ``"tag"``, or ``"plain"`` (the reply is the answer).
+        answer_format: One of ``formats``, which are ``"boxed"``, ``"tag"`` and ``"plain"`` (the reply is the answer)
+            for most tasks; None: the first.
         shots: Worked examples, fixed for the environment and from the train split: ``info["examples"]`` holds
             them as messages of a user and an assistant, which a chat model reads before the observation.
         max_tokens: Token limit, stated in ``info["limits"]`` and kept by the policy; None: the task's own.
@@ -107,18 +74,18 @@ class TextBandit(gym.Env[str, str]):
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}  # type: ignore[misc]
     default_max_tokens: ClassVar[int] = 64
     """Enough for a short worked answer."""
-    numeric: ClassVar[bool] = False
-    """Whether answers are numbers: of a plain reply its last number counts, of others its last line."""
-    multiline: ClassVar[bool] = False
-    """Whether answers have several lines: then all of a plain reply counts."""
+    formats: Mapping[str, AnswerFormat] = answer_formats()
+    """Answer formats by name; the first is the default."""
     system: ClassVar[str] = ""
     """The system message, where a task has one."""
+    dataset: Dataset | None = None
+    """The instances, where they are given and not generated."""
 
     def __init__(
         self,
         *,
         split: str = "train",
-        answer_format: str = "boxed",
+        answer_format: str | None = None,
         shots: int = 0,
         max_tokens: int | None = None,
         format_weight: float = 0.0,
@@ -126,14 +93,17 @@ class TextBandit(gym.Env[str, str]):
     ) -> None:
         if split not in SPLITS:
             raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
-        if answer_format not in FORMATS:
-            raise ValueError(f"answer_format must be one of {tuple(FORMATS)}, got {answer_format!r}")
+        if answer_format is None:
+            answer_format = next(iter(self.formats))
+        if answer_format not in self.formats:
+            raise ValueError(f"answer_format must be one of {tuple(self.formats)}, got {answer_format!r}")
         if isinstance(format_weight, bool) or not isinstance(format_weight, int | float) or not 0 <= format_weight < 1:
             raise ValueError(f"format_weight must be a number from 0 to less than 1, got {format_weight!r}")
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
         self.split = split
         self.answer_format = answer_format
+        self._format = self.formats[answer_format]
         self.shots = whole("shots", shots, 0, 64)
         tokens = self.default_max_tokens if max_tokens is None else max_tokens
         self.max_tokens = whole("max_tokens", tokens, 1, _MOST_TOKENS)
@@ -145,13 +115,20 @@ class TextBandit(gym.Env[str, str]):
         self._prompt = ""
         self._completion: str | None = None
 
-    @abstractmethod
     def generate(self, rng: np.random.Generator) -> Task:
-        """Draw an instance of any split from ``rng`` and nothing else."""
+        """Draw an instance of any split from ``rng`` and nothing else; not asked of a task with a ``dataset``."""
+        raise NotImplementedError(f"{type(self).__name__} has neither generate() nor a dataset")
 
     @abstractmethod
     def is_right(self, task: Task, answer: str) -> bool:
         """Tell whether ``answer``, a final answer out of a completion, is right."""
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a task that nobody can be graded on.
+
+        Raises:
+            ValueError: Its right answer cannot be read.
+        """
 
     def write_answer(self, task: Task) -> str:
         """Return the right answer as the expert writes it into the asked format."""
@@ -172,28 +149,35 @@ class TextBandit(gym.Env[str, str]):
             options: ``{"index": i}`` gives the i-th instance of the split; ``{"task": task}`` plays ``task``.
 
         Raises:
-            ValueError: ``index`` is not an integer from 0, or there is an option of another name.
+            ValueError: ``index`` is not an integer from 0, or beyond the dataset; nobody can be graded on ``task``;
+                or there is an option of another name.
             TypeError: ``task`` is no ``Task``.
         """
-        super().reset(seed=seed)
-        options = options or {}
+        if seed is not None:
+            super().reset(seed=seed)
+        self._task = self._draw(self.np_random, self.split, self._examples) if not options else self._chosen(options)
+        self._prompt = self._write_question(self._task)
+        self._completion = None
+        return self._prompt, self._start_info(self._task)
+
+    def _chosen(self, options: dict[str, Any]) -> Task:
         if unknown := sorted(map(repr, set(options) - set(_OPTIONS))):
             raise ValueError(f"options may be {' and '.join(map(repr, _OPTIONS))}, got {', '.join(unknown)}")
         if "task" in options:
             task = options["task"]
             if not isinstance(task, Task):
                 raise TypeError(f"options['task'] must be a Task, got {task!r}")
-        elif "index" in options:
-            index = options["index"]
-            if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
-                raise ValueError(f"options['index'] must be an integer from 0, got {index!r}")
-            task = self._draw(np.random.default_rng([_INDEX_STREAM, int(index)]), self.split, self._examples)
-        else:
-            task = self._draw(self.np_random, self.split, self._examples)
-        self._task = task
-        self._prompt = self._write_question(task)
-        self._completion = None
-        return self._prompt, self._start_info(task)
+            self.check_task(task)
+            return task
+        index = options["index"]
+        if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
+            raise ValueError(f"options['index'] must be an integer from 0, got {index!r}")
+        if self.dataset is None:
+            return self._draw(np.random.default_rng([_INDEX_STREAM, int(index)]), self.split, self._examples)
+        tasks = [task for task in self.dataset.splits[self.split] if task.id not in self._examples]
+        if index >= len(tasks):
+            raise ValueError(f"options['index'] must be below {len(tasks)}, the size of the dataset, got {index!r}")
+        return tasks[index]
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Grade the completion ``action`` and end the episode.
@@ -230,20 +214,9 @@ class TextBandit(gym.Env[str, str]):
         return score, info
 
     def answer_in(self, completion: str) -> str | None:
-        """Return the final answer of ``completion``: a field; with format ``plain`` else the whole reply."""
-        answer = final_answer(completion)
-        if answer is None and self.answer_format == "plain":
-            reply = self._without_echo(completion)
-            return last_number(reply) if self.numeric else plain_answer(reply, lines=self.multiline)
-        return answer
-
-    def _without_echo(self, completion: str) -> str:
-        """Return ``completion`` without the prompt and the question, which are nobody's answer."""
+        """Return the final answer of ``completion``, or None where it has none."""
         question = "" if self._task is None else self._task.question
-        for echo in (self._prompt, question):
-            if len(echo) >= _SHORTEST_ECHO:
-                completion = completion.replace(echo, "\n")
-        return completion
+        return self._format.read(completion, (self._prompt, question))
 
     def expert_action(self, k: int = 1) -> Any:
         """Return the worked answer; nothing changes by asking.
@@ -291,10 +264,16 @@ class TextBandit(gym.Env[str, str]):
         return f"{self._prompt}\n\n> {self._completion}\n\nreward {score.reward:g} ({info['stop_reason']})"
 
     def _draw(self, rng: np.random.Generator, split: str, shown: Collection[str] = ()) -> Task:
+        given = None if self.dataset is None else self.dataset.splits[split]
         for _ in range(_MOST_DRAWS):
-            task = self.generate(rng)
-            if task.split == split and task.id not in shown:
-                return task
+            if given is None:
+                task = self.generate(rng)
+                if task.split == split and task.id not in shown:
+                    return task
+            elif given:
+                task = given[int(len(given) * rng.random())]
+                if task.id not in shown:
+                    return task
         raise gym.error.Error(
             f"{type(self).__name__} found no instance of the {split} split in {_MOST_DRAWS} draws; "
             "its settings allow too few instances"
@@ -311,10 +290,11 @@ class TextBandit(gym.Env[str, str]):
         return examples
 
     def _write_question(self, task: Task) -> str:
-        return f"{task.question}\n{FORMATS[self.answer_format][0]}"
+        request = self._format.request
+        return f"{task.question}\n{request}" if request else task.question
 
     def _write_solution(self, task: Task) -> str:
-        return FORMATS[self.answer_format][1] % self.write_answer(task)
+        return self._format.write(self.write_answer(task))
 
     def _write_examples(self) -> list[dict[str, str]]:
         messages = []
@@ -328,23 +308,4 @@ class TextBandit(gym.Env[str, str]):
         return float(answer is not None and self.is_right(task, answer))
 
     def _grade_format(self, task: Task, episode: Episode) -> float:
-        return float(self.keeps_format(episode.steps[-1].action))
-
-    def keeps_format(self, completion: str) -> bool:
-        """Tell whether ``completion`` gives one non-empty answer in the format that was asked for.
-
-        It may think once before. A plain reply is the answer and nothing else.
-        """
-        after = visible(completion)
-        if after is None or count_thoughts(completion) > 1:
-            return False
-        found = fields(after)
-        if found is None:
-            return False
-        if self.answer_format == "plain":
-            reply = after.strip()
-            if self.numeric:
-                return integer(reply) is not None
-            return not found and bool(reply) and (self.multiline or len(reply.splitlines()) == 1)
-        answers = [field for field in found if field.content]
-        return len(answers) == 1 and answers[0].kind == self.answer_format and not answers[0].holds_field
+        return float(self._format.keeps(episode.steps[-1].action))

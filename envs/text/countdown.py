@@ -8,9 +8,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from tetrathlon.envs.text.bandit import Task, TextBandit, whole
+from tetrathlon.envs.grading.writing import plain, spaced
+from tetrathlon.envs.text.bandit import TextBandit, whole
 from tetrathlon.envs.text.expression import LONGEST, value
-from tetrathlon.envs.text.writing import plain, spaced
+from tetrathlon.envs.text.task import Task
 
 _MOST_TRIES = 2_000
 _EQUALS = re.compile(r"([^=]*)=\s*(\d{1,12})\s*", re.ASCII)

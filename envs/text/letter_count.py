@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.text.bandit import Task, TextBandit, whole
-from tetrathlon.envs.text.writing import integer
+from tetrathlon.envs.grading.writing import integer
+from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.formats import NUMBER, answer_formats
+from tetrathlon.envs.text.task import Task
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SHARES = (0.2, 0.35, 0.3, 0.15)
@@ -51,7 +53,7 @@ class LetterCount(TextBandit):
         ValueError: An argument is out of its range, or no word of that length holds a letter three times.
     """
 
-    numeric = True
+    formats = answer_formats(NUMBER)
 
     def __init__(self, *, shortest: int = 4, longest: int = 12, **kwargs: Any) -> None:
         shortest = whole("shortest (letters)", shortest, 4, 12)

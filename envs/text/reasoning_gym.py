@@ -19,10 +19,12 @@ import gymnasium as gym
 import numpy as np
 
 from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.grading.writing import integer, plain
 from tetrathlon.envs.rubric import GraderError
-from tetrathlon.envs.text.bandit import Task, TextBandit
+from tetrathlon.envs.text.bandit import TextBandit
+from tetrathlon.envs.text.formats import LINE, LINES, NUMBER, AnswerFormat, answer_formats
 from tetrathlon.envs.text.reasoning_gym_graders import GRADERS, PACKAGE_MUST_AGREE, PARTIAL_IS_SAFE, is_readable
-from tetrathlon.envs.text.writing import integer, plain
+from tetrathlon.envs.text.task import Task
 
 EXCLUDED: Mapping[str, str] = {
     "boxnet": "the package gives no answer for its items, so nobody can be the expert",
@@ -119,7 +121,6 @@ class ReasoningGym(TextBandit):
         task: str = "chain_sum",
         config: Mapping[str, Any] | None = None,
         partial_credit: bool = False,
-        answer_format: str = "tag",
         **kwargs: Any,
     ) -> None:
         names = tasks()
@@ -134,19 +135,19 @@ class ReasoningGym(TextBandit):
             raise ValueError(f"config must not hold {', '.join(sorted(taken))}: seeds come from reset()")
         with _own_random(0):
             self._dataset = self._make_dataset(seed=0)
-        super().__init__(answer_format=answer_format, **kwargs)
+        super().__init__(**kwargs)
 
     @cached_property
-    def numeric(self) -> bool:  # type: ignore[override]
-        """Whether the task's answers are integers, by its first items."""
+    def formats(self) -> Mapping[str, AnswerFormat]:  # type: ignore[override]
+        """Answer formats, the tag first; plain replies are read as the task's first items ask for."""
         rng = np.random.default_rng(0)
-        return all(integer(self.generate(rng).answer) is not None for _ in range(_PROBES))
-
-    @cached_property
-    def multiline(self) -> bool:  # type: ignore[override]
-        """Whether the task's answers have several lines, by its first items."""
-        rng = np.random.default_rng(0)
-        return any("\n" in self.generate(rng).answer for _ in range(_PROBES))
+        probes = [self.generate(rng).answer for _ in range(_PROBES)]
+        if all(integer(answer) is not None for answer in probes):
+            plain = NUMBER
+        else:
+            plain = LINES if any("\n" in answer for answer in probes) else LINE
+        usual = answer_formats(plain)
+        return {name: usual[name] for name in ("tag", "boxed", "plain")}
 
     def _make_dataset(self, **kwargs: Any) -> Any:
         from reasoning_gym.factory import create_dataset

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from tetrathlon.envs.grading.hedges import DOUBTS, words
+from tetrathlon.envs.grading.writing import integer, plain, same_text
 from tetrathlon.envs.text.expression import Token, parse, value
-from tetrathlon.envs.text.hedges import DOUBTS, words
-from tetrathlon.envs.text.writing import integer, plain, same_text
 
 Grader = Callable[[str, str, Mapping[str, Any]], bool]
 

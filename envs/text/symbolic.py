@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.text.bandit import Task, TextBandit, whole
-from tetrathlon.envs.text.writing import integer, plain, spaced
+from tetrathlon.envs.grading.writing import integer, plain, spaced
+from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.task import Task
 
 OPERATIONS = ("copy", "reverse", "larger", "sort")
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz")

@@ -16,10 +16,12 @@ from gymnasium.utils.env_checker import check_env
 
 import tetrathlon  # noqa: F401
 from tetrathlon.envs.text.arithmetic import Arithmetic
-from tetrathlon.envs.text.bandit import FORMATS, Task, TextBandit
+from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.countdown import Countdown
+from tetrathlon.envs.text.formats import answer_formats
 from tetrathlon.envs.text.letter_count import LetterCount
 from tetrathlon.envs.text.symbolic import Symbolic
+from tetrathlon.envs.text.task import Task
 
 TASKS = [Arithmetic, Symbolic, LetterCount, Countdown]
 every = pytest.mark.parametrize("cls", TASKS)
@@ -109,12 +111,12 @@ def test_worked_examples(cls: type[TextBandit], split: str) -> None:
 
 
 @every
-@pytest.mark.parametrize("answer_format", FORMATS)
+@pytest.mark.parametrize("answer_format", answer_formats())
 def test_formats(cls: type[TextBandit], answer_format: str) -> None:
     env = cls(answer_format=answer_format, format_weight=0.25)
     for seed in range(20):
         prompt, _ = env.reset(seed=seed)
-        assert prompt.endswith("\n" + FORMATS[answer_format][0])
+        assert prompt.endswith("\n" + answer_formats()[answer_format].request)
         _, reward, terminated, truncated, info = env.step(env.expert_action())
         assert (reward, terminated, truncated) == (1.25, True, False)
         assert info["reward_terms"] == {"correct": 1.0, "format": 0.25}

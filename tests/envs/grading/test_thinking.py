@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tetrathlon.envs.text.answers import final_answer
-from tetrathlon.envs.text.thinking import count_thoughts, visible
+from tetrathlon.envs.grading.answers import final_answer
+from tetrathlon.envs.grading.thinking import count_thoughts, visible
 
 
 def test_opened_thinking_must_end() -> None:

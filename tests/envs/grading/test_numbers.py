@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrathlon.envs.text.numbers import last_number
+from tetrathlon.envs.grading.numbers import last_number
 
 
 @pytest.mark.parametrize(

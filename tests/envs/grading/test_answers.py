@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from tetrathlon.envs.text.answers import final_answer, plain_answer
-from tetrathlon.envs.text.numbers import last_number
-from tetrathlon.envs.text.writing import integer, same_text
+from tetrathlon.envs.grading.answers import final_answer, plain_answer
+from tetrathlon.envs.grading.numbers import last_number
+from tetrathlon.envs.grading.writing import integer, same_text
 
 
 def right(completion: str, gold: str) -> bool:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from tetrathlon.envs.text.hedges import follows_or, is_hedge, precedes_or
-from tetrathlon.envs.text.thinking import visible
-from tetrathlon.envs.text.writing import integer, key
+from tetrathlon.envs.grading.hedges import follows_or, is_hedge, precedes_or
+from tetrathlon.envs.grading.thinking import visible
+from tetrathlon.envs.grading.writing import integer, key
 
 _ATTRIBUTES = r"(?:\s[^<>/]{0,200}+)?+"
 _FIELD = re.compile(rf"\\f?boxed\s{{0,8}}+\{{|<\s{{0,8}}+answer{_ATTRIBUTES}>", re.IGNORECASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tetrathlon.envs.text.writing import integer, usual
+from tetrathlon.envs.grading.writing import integer, usual
 
 
 def _set(*lines: str) -> frozenset[str]:

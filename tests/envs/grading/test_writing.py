@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrathlon.envs.text.writing import integer, plain, same_text
+from tetrathlon.envs.grading.writing import integer, plain, same_text
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tetrathlon.envs.text.answers import has_field
-from tetrathlon.envs.text.hedges import DOUBTS, is_hedge, starts_with_or, words
-from tetrathlon.envs.text.thinking import visible
-from tetrathlon.envs.text.writing import usual
+from tetrathlon.envs.grading.answers import has_field
+from tetrathlon.envs.grading.hedges import DOUBTS, is_hedge, starts_with_or, words
+from tetrathlon.envs.grading.thinking import visible
+from tetrathlon.envs.grading.writing import usual
 
 _NUMBER = re.compile(r"\d+(?:,\d{3}(?!\d))*+(?:\.\d+)?", re.ASCII)
 _EMPHASIS = re.compile(r"(?<![\w)\]}*])(\*{1,3})(?=[^\s*])([^*\n]{1,200})(?<=[^\s*])\1(?![\w(*])|`([^`\n]{1,200})`")
