@@ -73,21 +73,24 @@ class Rubric:
     def score(self, task: Any, episode: Episode) -> Score:
         """Grade ``episode``; graders that raise or return no finite number make it unscorable."""
         raw: dict[str, float] = {}
+        is_open = True
         for term in self.terms:
             try:
-                raw[term.name] = float(term.grade(task, episode))
+                score = float(term.grade(task, episode))
             except Exception as error:  # graders are foreign code, fed by a model: never an exception, never a pay
                 return self._failed(f"{term.name}: {type(error).__name__}: {error}")
-            if not math.isfinite(raw[term.name]):
-                return self._failed(f"{term.name}: score {raw[term.name]} is not finite")
-        is_open = all(raw[term.name] > 0 for term in self.terms if term.gate)
-        paid = {term.name: term.weight * raw[term.name] if is_open and not term.gate else 0.0 for term in self.terms}
-        return Score(
-            reward=float(sum(paid.values())),
-            terms=paid,
-            scores=raw,
-            is_success=is_open and raw[self.success] >= 1.0,
-        )
+            if not math.isfinite(score):
+                return self._failed(f"{term.name}: score {score} is not finite")
+            raw[term.name] = score
+            if term.gate and score <= 0:
+                is_open = False
+        reward = 0.0
+        paid: dict[str, float] = {}
+        for term in self.terms:
+            pay = term.weight * raw[term.name] if is_open and not term.gate else 0.0
+            paid[term.name] = pay
+            reward += pay
+        return Score(reward, paid, raw, is_open and raw[self.success] >= 1.0)
 
     def _failed(self, error: str) -> Score:
         nothing = {term.name: 0.0 for term in self.terms}

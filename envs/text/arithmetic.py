@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,16 @@ class Arithmetic(TextBandit):
 
     ## Starting State
     Each number is uniform over those of ``digits`` digits (0 to 9 for one digit), each operator uniform over
-    ``operators``. A setting has N ** terms * len(operators) ** (terms - 1) instances, N = 10 for one digit and
+    ``operators``; where ``digits`` or ``terms`` is a range, one number out of it is drawn for an expression. With
+    ``operators="+-", digits=(1, 4), terms=(2, 6)`` these are the sums of reasoning-gym's ``chain_sum``. A setting has N ** terms * len(operators) ** (terms - 1) instances, N = 10 for one digit and
     9 * 10 ** (digits - 1) for more: one-digit addition of two terms only 100 (about 80 train, 20 test).
 
     ## Episode End
     Terminated after one step.
 
     ## Arguments
-    ``operators``: some of ``+-*``; ``digits``: 1 to 12; ``terms``: 2 to 8; and those of ``TextBandit``.
+    ``operators``: some of ``+-*``; ``digits``: 1 to 12, or a pair (low, high); ``terms``: 2 to 8, or a pair; and
+    those of ``TextBandit``.
 
     ## Version History
     * v0: first version.
@@ -50,31 +53,56 @@ class Arithmetic(TextBandit):
 
     formats = answer_formats(NUMBER)
 
-    def __init__(self, *, operators: str = "+", digits: int = 2, terms: int = 2, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        operators: str = "+",
+        digits: int | Sequence[int] = 2,
+        terms: int | Sequence[int] = 2,
+        **kwargs: Any,
+    ) -> None:
         if not isinstance(operators, str) or not operators or not set(operators) <= set(_OPERATORS):
             raise ValueError(f"operators must be some of {_OPERATORS!r}, got {operators!r}")
         self.operators = operators
-        self.digits = whole("digits", digits, 1, 12)
-        self.terms = whole("terms", terms, 2, 8)
+        self.digits = _range("digits", digits, 1, 12)
+        self.terms = _range("terms", terms, 2, 8)
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw an expression."""
-        low = 0 if self.digits == 1 else 10 ** (self.digits - 1)
-        span = 10**self.digits - low
-        draws = rng.random(2 * self.terms - 1).tolist()
-        numbers = [low + int(span * draw) for draw in draws[: self.terms]]
-        operators = [self.operators[int(len(self.operators) * draw)] for draw in draws[self.terms :]]
-        written = str(numbers[0])
-        total, product = 0, numbers[0]
-        for operator, number in zip(operators, numbers[1:], strict=True):
+        (terms, most), (digits, longest) = self.terms, self.digits
+        draws = rng.random(2 * most - 1 + (terms < most) + (digits < longest)).tolist()
+        if digits < longest:
+            digits += int((longest - digits + 1) * draws.pop())
+        if terms < most:
+            terms += int((most - terms + 1) * draws.pop())
+        low = 0 if digits == 1 else 10 ** (digits - 1)
+        span = 10**digits - low
+        operators, choices = self.operators, len(self.operators)
+        number = low + int(span * draws[0])
+        written = f"What is {number}"
+        total, product = 0, number
+        for i in range(1, terms):
+            number = low + int(span * draws[i])
+            operator = operators[int(choices * draws[most - 1 + i])]
             written += f" {operator} {number}"
             if operator == "*":
                 product *= number
             else:
                 total, product = total + product, number if operator == "+" else -number
-        return Task(f"What is {written}?", str(total + product))
+        return Task(written + "?", str(total + product))
 
     def is_right(self, task: Task, answer: str) -> bool:
         """Tell whether ``answer`` is the value."""
-        return integer(answer) == int(task.answer)
+        return answer == task.answer or integer(answer) == int(task.answer)
+
+
+def _range(name: str, value: int | Sequence[int], low: int, high: int) -> tuple[int, int]:
+    """Return the lowest and the highest number that an argument allows."""
+    if not isinstance(value, Sequence):
+        number = whole(name, value, low, high)
+        return number, number
+    if isinstance(value, str) or len(value) != 2:
+        raise ValueError(f"{name} must be an integer or a pair (low, high), got {value!r}")
+    first = whole(f"{name}[0]", value[0], low, high)
+    return first, whole(f"{name}[1]", value[1], first, high)

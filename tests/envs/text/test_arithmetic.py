@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import gymnasium as gym
 import pytest
@@ -34,6 +35,21 @@ def test_numbers_have_the_asked_digits() -> None:
         assert low <= min(numbers) and max(numbers) <= high
 
 
+def test_ranges_draw_a_length_and_a_size_for_each_expression() -> None:
+    env = Arithmetic(operators="+-", digits=(1, 4), terms=(2, 6))
+    drawn: Counter[int | str] = Counter()
+    for index in range(1_000):
+        numbers = re.findall(r"\d+", env.reset(options={"index": index})[0])
+        drawn[len(numbers)] += 1
+        digits = {len(number) for number in numbers}
+        assert len(digits) == 1 and digits <= {1, 2, 3, 4}
+        drawn["one digit"] += digits == {1}
+    assert set(drawn) == {2, 3, 4, 5, 6, "one digit"}
+    assert all(150 < drawn[n] < 250 for n in range(2, 7)) and 200 < drawn["one digit"] < 300
+    fixed = [Arithmetic(digits=d, terms=t).reset(seed=1)[0] for d, t in [(3, 4), ((3, 3), (4, 4))]]
+    assert fixed[0] == fixed[1]
+
+
 def test_one_digit_addition_has_a_hundred_instances() -> None:
     seen: dict[str, set[str]] = {"train": set(), "test": set()}
     for split, questions in seen.items():
@@ -57,6 +73,11 @@ def test_one_digit_addition_has_a_hundred_instances() -> None:
         {"digits": 1.5},
         {"digits": True},
         {"terms": "3"},
+        {"terms": "36"},
+        {"terms": (3,)},
+        {"terms": (4, 3)},
+        {"digits": (0, 3)},
+        {"digits": (1, 13)},
         {"operators": 5},
     ],
 )
