@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tetrathlon.agents.chat_policy import ChatPolicy
     from tetrathlon.agents.decisions import Decisions, Evaluation
     from tetrathlon.agents.evaluation import Result, evaluate
     from tetrathlon.agents.language import LanguagePolicy
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Acted",
+    "ChatPolicy",
     "Decisions",
     "Evaluation",
     "ExpertPolicy",
@@ -36,6 +38,7 @@ __all__ = [
 
 _HOMES = {
     "Acted": "policy",
+    "ChatPolicy": "chat_policy",
     "Decisions": "decisions",
     "Evaluation": "decisions",
     "ExpertPolicy": "policy",

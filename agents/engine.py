@@ -6,16 +6,17 @@ import inspect
 import math
 import operator
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor
 from transformers import DynamicCache, cache_utils
 from transformers.cache_utils import DynamicLayer
+
+from tetrathlon.agents.head import output_layer
 
 _WORTH_SHARING = 8
 """Fewest tokens of a common beginning that are read apart."""
@@ -148,6 +149,14 @@ class TorchEngine:
         """Where the model is."""
         return next(self.model.parameters()).device
 
+    def get_state(self) -> Tensor:
+        """Return where the stream of samples is."""
+        return self._generator.get_state()
+
+    def set_state(self, state: Tensor) -> None:
+        """Restore what :meth:`get_state` returned."""
+        self._generator.set_state(state.cpu())
+
     @torch.no_grad()  # not inference_mode: buffers that a model grows in its forward pass must stay trainable with
     def generate(
         self,
@@ -193,7 +202,7 @@ class TorchEngine:
         training = self.model.training
         self.model.eval()
         try:
-            with _float32_head(self.model):
+            with output_layer(self.model):
                 for chunk in self._chunks(rows, caps):
                     self._complete(chunk, rows, caps, sampling, seed, done)
         finally:
@@ -262,7 +271,7 @@ class TorchEngine:
             position = position + 1
             step += 1
 
-    def _read(self, prompts: list[tuple[int, ...]], cache: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    def _read(self, prompts: list[tuple[int, ...]], cache: Any) -> tuple[Tensor, Tensor]:
         """Read U different prompts into ``cache``; what they all begin with is read once.
 
         Returns:
@@ -293,9 +302,7 @@ class TorchEngine:
             raise _own_cache(self.model)
         return logits, mask
 
-    def _forward(
-        self, ids: torch.Tensor, mask: torch.Tensor | None, positions: torch.Tensor, cache: Any
-    ) -> torch.Tensor:
+    def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: Any) -> Tensor:
         """Return the float32 logits [B, V] after the last of ``ids`` [B, L]; ``cache`` grows by L."""
         options: dict[str, Any] = {self._cache_name: cache}
         if ids.shape[1] == 1 and cache.layers and all(type(layer) in (_STATE, _NOTHING) for layer in cache.layers):
@@ -331,7 +338,7 @@ def _shared_prefix(prompts: list[tuple[int, ...]]) -> int:
     return next((k for k in range(most) if first[k] != last[k]), most)
 
 
-def _draw(logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+def _draw(logits: Tensor, sampling: Sampling, uniform: Tensor | None) -> tuple[Tensor, Tensor]:
     """Choose a token a row by inverting the distribution function at ``uniform`` [B]; greedy without it.
 
     Returns:
@@ -354,26 +361,3 @@ def _draw(logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor | None
 def _stream(seed: int, row: int) -> np.random.Generator:
     """Return the uniform numbers of one row of one call; Philox takes the two as a key, so no two streams meet."""
     return np.random.Generator(np.random.Philox(key=np.array([seed % 2**64, row], dtype=np.uint64)))
-
-
-@contextmanager
-def _float32_head(model: Any) -> Iterator[None]:
-    """Compute the output layer of a 16-bit model in float32: bfloat16 logits near 20 are 0.1 apart.
-
-    Only a plain linear layer is replaced, for the time of the context; one that LoRA or quantisation changed
-    stays.
-    """
-    head: Any = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
-    if type(head) is not nn.Linear or head.weight.dtype not in (torch.bfloat16, torch.float16):
-        yield
-        return
-    weight = head.weight.float()
-    bias = None if head.bias is None else head.bias.float()
-    own = vars(head).get("forward")  # another hook's, on the instance
-    vars(head)["forward"] = lambda hidden: F.linear(hidden.float(), weight, bias)
-    try:
-        yield
-    finally:
-        del vars(head)["forward"]
-        if own is not None:
-            vars(head)["forward"] = own

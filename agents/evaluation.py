@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tetrathlon.agents.journal import Journal, by_start
 from tetrathlon.agents.naming import make_policy, policy_name
 from tetrathlon.agents.policy import Policy
 from tetrathlon.agents.rollout import Rollout, Start
@@ -69,7 +71,7 @@ class Result:
     steps: float | None
     """Mean environment steps an episode."""
     tokens: dict[str, Any] | None
-    """``{mean, total}`` of sampled tokens an episode; None for a policy that notes none."""
+    """``{mean, total}`` of sampled tokens an episode, as the policy or its server counts; None where nobody does."""
     lengths: dict[str, Any]
     """Mean length of a success and of a failure: ``{unit, success, failure}``; the unit is ``tokens``,
     ``characters`` of the actions or ``steps``."""
@@ -104,13 +106,20 @@ def evaluate(
     samples: int = 1,
     seed: int = 0,
     greedy: bool | None = None,
+    temperature: float = 1.0,
     slots: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     on_episode: Callable[[Episode], None] | None = None,
 ) -> Result:
     """Play a policy and count.
 
     Every policy meets the same instances: their seeds depend on ``seed`` alone, and those of a shorter
     evaluation are the first of a longer one.
+
+    With ``out``, whatever ends the run, no finished episode is lost. A run that is resumed plays the starts that are
+    missing, also those whose environment crashed, and its result is that of one run, apart from the seconds. A policy
+    that is given by name then draws from another seed, for the same one would give samples that are there already.
 
     Args:
         policy: A policy, or what :func:`~tetrathlon.agents.naming.make_policy` takes.
@@ -121,12 +130,16 @@ def evaluate(
         samples: Episodes an instance, each from the same start.
         seed: Seed of the instances, and of a policy that is given by name.
         greedy: Ask for the most likely actions. None: yes with one sample, no with more.
+        temperature: Sampling temperature of a language model that is given by name.
         slots: How many episodes are under way at once; None: up to 16. A policy that samples may answer
             differently with another number.
-        on_episode: Called with each finished episode.
+        out: Folder for the episodes, saved as they finish, and the result.
+        resume: Go on with the evaluation in ``out``, if there is one; it may have had fewer episodes.
+        on_episode: Called with each finished episode, those of an earlier run first.
 
     Raises:
-        ValueError: A number is below 1, or ``greedy`` is asked of more than one sample.
+        ValueError: A number is below 1, ``greedy`` is asked of more than one sample, or ``resume`` has no ``out``.
+        tetrathlon.agents.journal.JournalError: ``out`` holds an evaluation that is not to be resumed, or another one.
         gymnasium.error.UnregisteredEnv: There is no such environment.
         tetrathlon.agents.naming.PolicyError: There is no such policy.
     """
@@ -135,31 +148,62 @@ def evaluate(
             raise ValueError(f"{name} must be at least 1, got {value!r}")
     if greedy and samples > 1:
         raise ValueError(f"greedy asks for the one most likely answer; samples must be 1, got {samples}")
+    if resume and out is None:
+        raise ValueError("resume goes on with the evaluation in a folder; out must name it, got None")
     greedy = samples == 1 if greedy is None else greedy
     env_id = known_id(env_id)
     kwargs = {**split_argument(env_id, split), **(kwargs or {})}
+    config = {
+        "env": env_id,
+        "kwargs": encode(kwargs),
+        "policy": policy_name(policy),
+        "temperature": temperature if isinstance(policy, str) else None,
+        "seed": seed,
+        "greedy": greedy,
+        "samples": samples,
+        "episodes": episodes,
+    }
     wall, cpu = time.perf_counter(), time.process_time()
+    journal = Journal(out, config, resume) if out is not None else None
+    done = by_start(journal.finished() if journal is not None else [], samples)
+    starts = [
+        Start(seed=instance, group=group)
+        for group, instance in enumerate(instance_seeds(seed, episodes))
+        for number in range(group * samples, (group + 1) * samples)
+        if number not in done
+    ]
+
+    def keep(episode: Episode) -> None:
+        if journal is not None:
+            journal.keep(episode)
+        if on_episode is not None:
+            on_episode(episode)
+
+    if on_episode is not None:
+        for episode in done.values():
+            on_episode(episode)
+    crashes: list[str] = []
     probe = make(env_id, **kwargs)
     try:
-        actor = make_policy(policy, probe, seed=seed)
+        actor = make_policy(policy, probe, seed=_part_seed(seed, len(done)), temperature=temperature)
         answer_in = getattr(probe.unwrapped, "answer_in", None)
-        pool = Slots(lambda: make(env_id, **kwargs), min(slots or _MOST_SLOTS, episodes * samples))
-        try:
-            starts = (
-                Start(seed=instance, group=group)
-                for group, instance in enumerate(instance_seeds(seed, episodes))
-                for _ in range(samples)
-            )
-            rollout = Rollout(actor, pool, starts, greedy=greedy, env=env_id, kwargs=kwargs, on_episode=on_episode)
-            played = rollout.episodes()
-        finally:
-            pool.close()
+        if starts:
+            pool = Slots(lambda: make(env_id, **kwargs), min(slots or _MOST_SLOTS, len(starts)))
+            try:
+                rollout = Rollout(actor, pool, starts, greedy=greedy, env=env_id, kwargs=kwargs, on_episode=keep)
+                done = by_start([*done.values(), *rollout.episodes()], samples)
+                crashes = rollout.crashes
+            finally:
+                pool.close()
     finally:
         probe.close()
+        if journal is not None:
+            journal.close()
+    played = [done[number] for number in sorted(done)]
     ks = sorted({2**i for i in range(samples.bit_length())} | {samples})
     fair = scorable(played)
     messages = [episode.grader_error for episode in played if episode.grader_error is not None]
-    return Result(
+    result = Result(
         env=env_id,
         kwargs={name: value for name, value in kwargs.items() if name != "split"},
         domain=domain_of(env_id),
@@ -182,11 +226,14 @@ def evaluate(
         stop_reasons=dict(Counter(_stop_reason(episode) for episode in played).most_common()),
         grader_errors=len(messages),
         grader_messages=messages[:_MOST_MESSAGES],
-        crashes={"count": len(rollout.crashes), "messages": rollout.crashes[:_MOST_MESSAGES]},
+        crashes={"count": len(crashes), "messages": crashes[:_MOST_MESSAGES]},
         seconds=time.perf_counter() - wall,
         cpu_seconds=time.process_time() - cpu,
         episodes_played=tuple(played),
     )
+    if journal is not None:
+        journal.finish(played, result.to_json())
+    return result
 
 
 def instance_seeds(seed: int, n: int) -> list[int]:
@@ -206,6 +253,11 @@ def instance_of(episode: Episode) -> str | None:
         return fingerprint(task)  # a list or a dict cannot be counted as it is
     except TypeError:  # not even JSON
         return repr(task)
+
+
+def _part_seed(seed: int, done: int) -> int:
+    """Return the seed of a policy that begins after ``done`` episodes."""
+    return seed if done == 0 else int(np.random.SeedSequence((seed, done)).generate_state(1)[0])
 
 
 def _clusters(episodes: Sequence[Episode]) -> list[list[Episode]]:
@@ -303,8 +355,10 @@ def _majority_at(fair: Sequence[Episode], k: int, answer_in: Callable[[str], str
 
 
 def _sampled(episode: Episode) -> int | None:
-    ids = [step.record["ids"] for step in episode.steps if step.record is not None and "ids" in step.record]
-    return sum(len(row) for row in ids) if ids else None
+    records = [step.record for step in episode.steps if step.record is not None]
+    counts = [len(record["ids"]) for record in records if "ids" in record]
+    counts += [int(record["completion_tokens"]) for record in records if "completion_tokens" in record]
+    return sum(counts) if counts else None
 
 
 def _tokens(played: Sequence[Episode]) -> dict[str, Any] | None:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from tetrathlon.agents.chat import Chat, Dialogue
+from tetrathlon.agents.critic import ValueHead
+from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout
 from tetrathlon.agents.engine import Completion, Sampling, TorchEngine, eos_ids
 from tetrathlon.agents.policy import Acted
+from tetrathlon.agents.scoring import Scorer, TokenStatistics
+from tetrathlon.agents.told import given, token_limit
+from tetrathlon.agents.trainable import TrainablePolicy
+from tetrathlon.agents.transcripts import Transcriber
+from tetrathlon.envs.episode import Episode
 
 
-class LanguagePolicy:
-    """A causal language model that acts in text environments.
+class LanguagePolicy(TrainablePolicy):
+    """A causal language model that acts in text environments, and learns there.
 
     It is token-in, token-out: an episode's memory is the ids that the model saw and sampled, later messages are
     appended to them, and nothing sampled is ever decoded and encoded again. What it reads of an info is
@@ -33,6 +41,9 @@ class LanguagePolicy:
 
     Samples depend on ``seed`` and the sequence of calls; two policies do not disturb each other.
 
+    It learns at the temperature that it samples at, and without dropout, so that an unchanged model has a ratio of 1.
+    A row of :meth:`collate` is one episode (one turn, for labels); several in a row become as many.
+
     Args:
         model: A transformers causal language model.
         tokenizer: Its tokenizer.
@@ -40,6 +51,9 @@ class LanguagePolicy:
         max_tokens: Most tokens of a turn.
         seed: Seed of the stream of samples.
         batch_size: Most rows generated at once.
+        critic: ``"head"``: a value head that leaves the model below alone; ``"shared"``: one whose loss trains the
+            model too; None: no values.
+        autocast: What the model computes in while its weights stay as they are; None: in their own type.
 
     Raises:
         ValueError: A value is out of range.
@@ -54,8 +68,12 @@ class LanguagePolicy:
         max_tokens: int = 256,
         seed: int = 0,
         batch_size: int = 128,
+        critic: Literal["head", "shared"] | None = None,
+        autocast: torch.dtype | None = None,
     ) -> None:
+        super().__init__()
         Sampling(max_tokens=max_tokens, temperature=temperature)
+        _without_dropout(model)
         self.model = model
         self.tokenizer = tokenizer
         self.temperature = temperature
@@ -63,6 +81,14 @@ class LanguagePolicy:
         eos = eos_ids(tokenizer, model)
         self.engine = TorchEngine(model, eos, seed=seed, batch_size=batch_size)
         self.chat = Chat(tokenizer, eos)
+        self.autocast = autocast
+        self.critic: nn.Module | None = None
+        if critic is not None:
+            self.add_critic(critic)
+        # A model cannot go on from nothing: an empty text begins, as every text, after an end of text.
+        self._start = [tokenizer.eos_token_id or 0]
+        self._transcriber = Transcriber(self.chat, self._start)
+        self._scorer = Scorer(model)
 
     @classmethod
     def from_pretrained(
@@ -145,11 +171,12 @@ class LanguagePolicy:
             dialogues.append(dialogue)
             openings.append(opened)
         own = [i for i in range(n) if forced[i] is None]
-        completions = self.engine.generate(
-            [dialogues[i].ids for i in own],
-            Sampling(max_tokens=self.max_tokens, temperature=self.temperature, greedy=greedy),
-            [dialogues[i].limit for i in own],
-        )
+        with self._precision():
+            completions = self.engine.generate(
+                [dialogues[i].ids for i in own],
+                Sampling(max_tokens=self.max_tokens, temperature=self.temperature, greedy=greedy),
+                [dialogues[i].limit for i in own],
+            )
         sampled: dict[int, Completion] = dict(zip(own, completions, strict=True))
         acted = Acted([], [], [], [])
         for i, (dialogue, opened) in enumerate(zip(dialogues, openings, strict=True)):
@@ -167,24 +194,129 @@ class LanguagePolicy:
         acted.actions = tuple(acted.actions)
         return acted
 
+    def collate(self, rows: Sequence[Sequence[Episode]], *, learn: Learn = "own", last: Last = "open") -> Decisions:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.collate`; a token is a decision.
+
+        Raises:
+            ValueError: An episode was not this policy's, or the chat template cannot be appended to.
+        """
+        written = [
+            (b, transcript)
+            for b, row in enumerate(rows)
+            for episode in row
+            for transcript in self._transcriber.transcripts(episode, learn, last)
+        ]
+        decisions = layout(
+            [[transcript.episode] for _, transcript in written],
+            [[transcript.widths] for _, transcript in written],
+            last="never" if learn == "label" else last,
+            source=[b for b, _ in written],
+        )[0]
+        ids = torch.zeros(decisions.mask.shape, dtype=torch.long)
+        for b, (_, transcript) in enumerate(written):
+            decisions.logp[b, decisions.mask[b]] = torch.tensor(transcript.logps, dtype=torch.float32)
+            decisions.cut[b, decisions.mask[b]] = torch.tensor(transcript.cuts, dtype=torch.bool)
+            kept = transcript.ids[: ids.shape[1]]
+            ids[b, : len(kept)] = torch.tensor(kept)
+        decisions.inputs = {"ids": ids}
+        return decisions
+
+    def evaluate(self, decisions: Decisions) -> Evaluation:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.evaluate`."""
+        mask = decisions.mask
+        read = mask if self.critic is None else mask | decisions.final
+        with self._precision():
+            logits, hidden = self._scorer(decisions.inputs["ids"], read)
+        decided = mask[read]
+        logp, entropy = TokenStatistics.apply(logits[decided], decisions.inputs["ids"][mask], self.temperature)
+        value = None if self.critic is None else _placed(self.critic(hidden), read)
+        return Evaluation(_placed(logp, mask), _placed(entropy, mask), value)
+
+    def snapshot(self) -> TrainablePolicy:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.snapshot`.
+
+        A model with LoRA is its own reference, with the adapter switched off, and takes no memory.
+        """
+        if hasattr(self.model, "disable_adapter"):
+            return _WithoutAdapter(self)
+        return copy.deepcopy(self, {id(self.tokenizer): self.tokenizer}).requires_grad_(False)
+
+    def add_critic(self, kind: Literal["head", "shared"] = "head") -> None:
+        """Add a value head; see the class.
+
+        Raises:
+            ValueError: There is no such kind.
+        """
+        if kind not in ("head", "shared"):
+            raise ValueError(f"critic must be 'head', 'shared' or None, got {kind!r}")
+        size = self.model.get_output_embeddings().weight.shape[1]
+        self.critic = ValueHead(size, detach=kind == "head").to(self.engine.device)
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return the stream of samples, so that a loaded policy goes on with it."""
+        return {"engine": self.engine.get_state()}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Restore what :meth:`get_extra_state` returned."""
+        self.engine.set_state(state["engine"])
+
+    def _precision(self) -> Any:
+        return nullcontext() if self.autocast is None else torch.autocast(self.engine.device.type, self.autocast)
+
     def _read(self, observation: Any, old: Dialogue | None, info: dict[str, Any]) -> tuple[Dialogue, str]:
         """Return the dialogue with the new message in it, and how the prompt opens the answer."""
         if not isinstance(observation, str):
             raise TypeError(f"LanguagePolicy acts on text, got an observation of type {type(observation).__name__}")
-        limit = _token_limit(info, old.limit if old is not None else None)
+        limit = token_limit(info, old.limit if old is not None else None)
         if old is None:
-            system: str = _given(info, "system", str, "a string", "")
-            tools, examples = (tuple(_given(info, name, list | tuple, "a list", ())) for name in ("tools", "examples"))
+            system: str = given(info, "system", str, "a string", "")
+            tools, examples = (tuple(given(info, name, list | tuple, "a list", ())) for name in ("tools", "examples"))
             new, opened = self.chat.first(system, tools, examples, observation)
             old = Dialogue(system=system, tools=tools)
-            # A model cannot go on from nothing: an empty text begins, as every text, after an end of text.
-            new = new or [self.tokenizer.eos_token_id or 0]
+            new = new or self._start
         else:
-            role = _given(info, "role", str, "'user' or 'tool'", "user")
+            role = given(info, "role", str, "'user' or 'tool'", "user")
             if role not in ("user", "tool"):
                 raise ValueError(f"info['role'] must be 'user' or 'tool', got {role!r}")
             new, opened = self.chat.later(old, role, observation)
         return replace(old, ids=(*old.ids, *new), limit=limit), opened
+
+
+class _WithoutAdapter(TrainablePolicy):
+    """What a policy was before its adapter; it has no weights of its own."""
+
+    def __init__(self, policy: LanguagePolicy) -> None:
+        super().__init__()
+        self._policy = (policy,)  # in a tuple, or its weights would be this module's too
+
+    def act(self, *args: Any, **kwargs: Any) -> Acted:
+        with self._policy[0].model.disable_adapter():
+            return self._policy[0].act(*args, **kwargs)
+
+    def collate(self, rows: Sequence[Sequence[Episode]], *, learn: Learn = "own", last: Last = "open") -> Decisions:
+        return self._policy[0].collate(rows, learn=learn, last=last)
+
+    @torch.no_grad()
+    def evaluate(self, decisions: Decisions) -> Evaluation:
+        with self._policy[0].model.disable_adapter():
+            return self._policy[0].evaluate(decisions)
+
+    def snapshot(self) -> TrainablePolicy:
+        return self
+
+
+def _placed(values: Tensor, where: Tensor) -> Tensor:
+    """Return [B, T] with ``values`` [N] at the N true places of ``where``, in order."""
+    return values.new_zeros(where.shape).masked_scatter(where, values)
+
+
+def _without_dropout(model: nn.Module) -> None:
+    """Switch dropout off for good: log-probabilities must not depend on whether the model is in training mode."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = 0.0  # type: ignore[assignment]
 
 
 @contextmanager
@@ -199,27 +331,6 @@ def _no_progress_bar() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def _given(info: Mapping[str, Any], name: str, kind: Any, what: str, default: Any) -> Any:
-    """Return ``info[name]``, or ``default`` where it is missing or None."""
-    value = info.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, kind):
-        raise ValueError(f"info[{name!r}] must be {what}, got {value!r}")
-    return value
-
-
-def _token_limit(info: Mapping[str, Any], default: int | None) -> int | None:
-    """Return the token limit that ``info`` names, else ``default``; a whole number may come as a float."""
-    tokens = _given(info, "limits", Mapping, "a dict such as {'tokens': 256}", {}).get("tokens")
-    if tokens is None:
-        return default
-    is_whole = isinstance(tokens, Real) and not isinstance(tokens, bool) and tokens % 1 == 0
-    if not is_whole:
-        raise ValueError(f"info['limits']['tokens'] must be a whole number such as 256, got {tokens!r}")
-    return int(tokens)
 
 
 def _record(dialogue: Dialogue, completion: Completion) -> dict[str, Any] | None:

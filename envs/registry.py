@@ -19,8 +19,11 @@ PLUGIN_GROUP = "tetrathlon.envs"
 
 _IDS: dict[str, str] = {
     "Arithmetic-v0": "tetrathlon.envs.text.arithmetic:Arithmetic",
+    "Code-v0": "tetrathlon.envs.text.coding.environment:Code",
     "Countdown-v0": "tetrathlon.envs.text.countdown:Countdown",
+    "Format-v0": "tetrathlon.envs.text.instruction_following:Format",
     "LetterCount-v0": "tetrathlon.envs.text.letter_count:LetterCount",
+    "Math-v0": "tetrathlon.envs.text.mathematics:Math",
     "ReasoningGym-v0": "tetrathlon.envs.text.reasoning_gym:ReasoningGym",
     "Symbolic-v0": "tetrathlon.envs.text.symbolic:Symbolic",
 }

@@ -140,6 +140,8 @@ def test_help_is_fast_and_imports_no_torch() -> None:
         (["eval", "Arithmetic", "--policy", "random", "more"], "did not expect 'more'"),
         (["eval", "Arithmetic", "--policy", "random", "--episodes", "many"], "--episodes"),
         (["eval", "Arithmetic", "--policy", "random", "--episodes", "0"], "--episodes must be at least 1, got 0"),
+        (["eval", "Arithmetic", "--policy", "random", "--resume"], "name it by --out"),
+        (["eval", "Arithmetic", "--policy", "openai:localhost#m"], "write openai:URL#MODEL"),
         (["eval", "Arithmetic", "--policy", "random", "--samples", "-2"], "--samples must be at least 1, got -2"),
         (["eval", "Arithmetic", "--policy", "random", "--seed", "-1"], "--seed must be at least 0, got -1"),
         (["eval", "Arithmetic", "--policy", "random", "--temperature", "0"], "--temperature must be above 0"),
@@ -153,7 +155,7 @@ def test_help_is_fast_and_imports_no_torch() -> None:
         (["eval", "Arithmetic", "--policy", "random", "--env", "digits"], "KEY=VALUE, got 'digits'"),
         (
             ["eval", "Arithmetic", "--policy", "random", "--env", "digits=[1]"],
-            "digits must be an integer from 1 to 12, got [1]",
+            "digits must be an integer or a pair (low, high), got [1]",
         ),
         (
             ["eval", "Arithmetic", "--policy", "random", "--env", "digits=true"],
@@ -305,6 +307,18 @@ def test_eval_saves_and_view_shows(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "results.json is not the results of a suite: no 'suite'" in fails(capsys, "view", str(out))
     (out / "episodes.jsonl").write_text("{}\n")
     assert "line 1" in fails(capsys, "view", str(out))
+
+
+def test_eval_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["eval", "Arithmetic", "--policy", "expert", "--out", str(tmp_path / "run"), "--episodes"]
+    assert main([*words, "2"]) == 0
+    capsys.readouterr()
+    assert "holds an evaluation (config.json); go on with it by --resume" in fails(capsys, *words, "2")
+    assert "(seed: 0 there, 1 now)" in fails(capsys, *words, "2", "--resume", "--seed", "1")
+    said = fails(capsys, *words, "2", "--resume", "--temperature", "0.5")
+    assert "(temperature: 1.0 there, 0.5 now; greedy: True there, False now)" in said
+    assert main([*words, "4", "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["success"]["n"] == 4 == len(load_episodes(tmp_path / "run"))
 
 
 def test_out_must_be_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

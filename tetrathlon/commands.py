@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,17 @@ import gymnasium as gym
 import tyro
 
 from tetrathlon.envs.registry import domain_of, listings, make
-from tetrathlon.usage import UsageError, at_least, check_video, environment, made, nearest, new_folder, policy_of
+from tetrathlon.usage import (
+    UsageError,
+    at_least,
+    check_temperature,
+    check_video,
+    environment,
+    made,
+    nearest,
+    new_folder,
+    policy_of,
+)
 
 Id = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID")]
 Run = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
@@ -67,7 +77,7 @@ class Play:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Text = None
-    """Who acts: random, expert, smollm2, hf:PATH_OR_ID or module:object; without it, you."""
+    """Who acts: random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL or module:object; without it, you."""
     seed: Number = None
     """Seed of the instance; without it a new one each time."""
     split: str = "train"
@@ -128,7 +138,7 @@ class Eval:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """random, expert, smollm2, hf:PATH_OR_ID or module:object."""
+    """random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL or module:object."""
     episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 100
     """Instances, each with a seed of its own."""
     split: str = "test"
@@ -146,7 +156,9 @@ class Eval:
     env: Settings = ()
     """Arguments of the environment."""
     out: Folder = None
-    """Save result.json and episodes.jsonl there."""
+    """Save the episodes there as they finish, and result.json."""
+    resume: bool = False
+    """Go on with the evaluation in that folder, which stopped or is to have more episodes."""
     json: bool = False
     """Print nothing but JSON."""
 
@@ -155,7 +167,9 @@ class Eval:
         from rich.console import Console
 
         from tetrathlon.agents.evaluation import evaluate
-        from tetrathlon.envs.episode import save_episodes, write_aside
+        from tetrathlon.agents.journal import JournalError
+        from tetrathlon.agents.naming import PolicyError
+        from tetrathlon.agents.server import ServerError
         from tetrathlon.terminal import result_table
 
         for name in ("episodes", "samples", "slots"):
@@ -163,34 +177,42 @@ class Eval:
         at_least("seed", self.seed, 0)
         if self.greedy and (self.samples > 1 or self.temperature is not None):
             raise UsageError("--greedy takes the one most likely answer: leave out --samples and --temperature")
+        if self.resume and self.out is None:
+            raise UsageError("--resume goes on with the evaluation in a folder: name it by --out")
+        temperature = check_temperature(1.0 if self.temperature is None else self.temperature)
         env_id, kwargs = environment(self.id, self.split, self.env)
         out = new_folder(self.out)
-        probe = made(env_id, kwargs)
-        policy = policy_of(self.policy, probe, self.seed, 1.0 if self.temperature is None else self.temperature)
-        probe.close()
-        with _progress(self.episodes * self.samples) as advance:
-            result = evaluate(
-                policy,
-                env_id,
-                kwargs=kwargs,
-                episodes=self.episodes,
-                split=self.split,
-                samples=self.samples,
-                seed=self.seed,
-                greedy=True if self.greedy else None if self.temperature is None else False,
-                slots=self.slots,
-                on_episode=lambda _: advance(),
-            )
-        result = replace(result, policy=self.policy)
+        made(env_id, kwargs).close()
+        try:
+            with _progress(self.episodes * self.samples) as advance:
+                result = evaluate(
+                    self.policy,
+                    env_id,
+                    kwargs=kwargs,
+                    episodes=self.episodes,
+                    split=self.split,
+                    samples=self.samples,
+                    seed=self.seed,
+                    greedy=True if self.greedy else None if self.temperature is None else False,
+                    temperature=temperature,
+                    slots=self.slots,
+                    out=out,
+                    resume=self.resume,
+                    on_episode=lambda _: advance(),
+                )
+        except (PolicyError, JournalError) as error:
+            raise UsageError(str(error)) from error
+        except ServerError as error:
+            kept = "with --out DIR the finished episodes would be kept"
+            if out is not None:
+                kept = f"the finished episodes are in {out}, the same command with --resume goes on"
+            return _failed(f"{error}; {kept}")
         text = json.dumps(result.to_json(), indent=1, allow_nan=False)
         if self.json:
             print(text)
         else:
             Console(highlight=False).print(result_table(result.to_json()))
-        if out is not None:
-            save_episodes(out, result.episodes_played)
-            write_aside(out / "result.json", f"{text}\n".encode("ascii"))
-            if not self.json:
+            if out is not None:
                 Console(highlight=False).print(f"saved in {out}", markup=False, soft_wrap=True)
         if not result.episodes_played:
             return _failed(f"every episode crashed: {result.crashes['messages'][0]}")
@@ -218,6 +240,7 @@ class Bench:
 
     def run(self) -> int:
         """Run it."""
+        from tetrathlon.agents.server import ServerError
         from tetrathlon.benchmarks.bench import run
 
         at_least("episodes", self.episodes, 1)
@@ -234,6 +257,8 @@ class Bench:
             )
         except (ValueError, FileExistsError, gym.error.Error) as error:  # what run() says of wrong arguments
             raise UsageError(str(error)) from error
+        except ServerError as error:
+            return _failed(f"{error}; the finished episodes are kept, the same command with --resume goes on")
         return 0
 
 

@@ -103,12 +103,17 @@ def policy_of(name: str, env: gym.Env[Any, Any], seed: int, temperature: float) 
     """Return the policy that ``name`` stands for."""
     from tetrathlon.agents.naming import PolicyError, make_policy
 
-    if not temperature > 0:
-        raise UsageError(f"--temperature must be above 0, got {temperature}; --greedy takes the most likely")
     try:
-        return make_policy(name, env, seed=seed, temperature=temperature)
+        return make_policy(name, env, seed=seed, temperature=check_temperature(temperature))
     except PolicyError as error:
         raise UsageError(str(error)) from error
+
+
+def check_temperature(temperature: float) -> float:
+    """Return ``temperature``, or refuse one that no model samples at."""
+    if not temperature > 0:
+        raise UsageError(f"--temperature must be above 0, got {temperature}; --greedy takes the most likely")
+    return temperature
 
 
 def check_video(env_id: str, path: Path) -> None:

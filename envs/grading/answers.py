@@ -2,7 +2,8 @@ r"""The final answer of a completion: one rule, shared by every task, in trainin
 
 The final answer is the last ``\boxed{...}`` or ``<answer>...</answer>`` after the thinking ends. Different fields
 with words of alternatives between them ("or", "otherwise", "Option 2") are one answer that equals no single value,
-unless a word there corrects the first ("wrong", "instead", "so"). A completion that was cut, inside its thinking or
+unless a word there corrects the first ("wrong", "instead", "so"); a field that is said to be wrong ("it is not
+\\boxed{15}") is none. A completion that was cut, inside its thinking or
 inside its answer field, has no answer.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from tetrathlon.envs.grading.hedges import follows_or, is_hedge, precedes_or
+from tetrathlon.envs.grading.hedges import follows_or, is_denied, is_hedge, may_hedge, precedes_or
 from tetrathlon.envs.grading.thinking import visible
 from tetrathlon.envs.grading.writing import integer, key
 
@@ -23,6 +24,12 @@ _TAG = re.compile(rf"<\s{{0,8}}+(/?+)\s{{0,8}}+answer{_ATTRIBUTES}>", re.IGNOREC
 _BRACES = re.compile(r"\\[{}\\]|[{}]")
 _EQUALS = re.compile(r"[\s$]*(?:=|\\(?:implies|Rightarrow|to)(?![a-zA-Z])|⇒|→|[=-]>)[\s$]*")
 _OPERATOR = re.compile(r"[\s$]*(?:[-+*/×÷·−^]|\\(?:times|cdot|div)(?![a-zA-Z]))[\s$]*")
+_ONE_BOX = re.compile(
+    r"(?P<before>[A-Za-z ,:*$\n]*+)\\boxed\{"
+    r"(?P<content>(?:[^{}\\<\[◁]|\\(?!f?boxed)[a-z]++|\{[^{}\\<\[◁]*+\})*+)\}[.$*\s]*+"
+)
+"""A short reply with one box and nothing that bears on it; most replies are such, and the whole rule is slower."""
+_SHORT = 400
 _BLANK_CONTENTS = frozenset({"", "and", "or", "und", "oder", "et", "...", "…"})
 """What stands in a field that is only talked about: "in \\boxed{}", "between <answer> and </answer>"."""
 
@@ -58,6 +65,12 @@ def final_answer(text: str, opened: bool = False) -> str | None:
         The content of the last field, stripped. Alternatives come back together with what joins them
         (``5 or 6``), which equals no single value.
     """
+    if not opened and len(text) <= _SHORT and (quick := _ONE_BOX.fullmatch(text)) and not may_hedge(quick["before"]):
+        return quick["content"].strip()
+    return _final_answer(text, opened)
+
+
+def _final_answer(text: str, opened: bool = False) -> str | None:
     after = visible(text, opened)
     found = None if after is None else fields(after)
     if not found or after is None:
@@ -65,6 +78,11 @@ def final_answer(text: str, opened: bool = False) -> str | None:
     last = found[-1]
     if last.is_blank:
         return last.content
+    while found and is_denied(after[max(found[-1].start - 200, 0) : found[-1].start], after[found[-1].end :][:200]):
+        found.pop()
+    if not found:
+        return None
+    last = found[-1]
     neighbours = [last]
     rest = [field for field in found[:-1] if not field.is_blank]
     while rest and _joins(after, rest, neighbours[-1]):
@@ -117,6 +135,8 @@ def plain_answer(text: str, opened: bool = False, lines: bool = False) -> str | 
 
 def has_field(text: str) -> bool:
     """Tell whether an answer field opens in ``text``."""
+    if text.isascii() and "boxed" not in (lower := text.lower()) and "answer" not in lower:
+        return False
     return _FIELD.search(text) is not None
 
 

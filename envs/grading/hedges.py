@@ -7,21 +7,22 @@ import re
 from tetrathlon.envs.grading.writing import integer, usual
 
 
-def _set(*lines: str) -> frozenset[str]:
+def word_set(*lines: str) -> frozenset[str]:
+    """Return the words on ``lines``."""
     return frozenset(" ".join(lines).split())
 
 
-_DISJUNCTIONS = _set(
+_DISJUNCTIONS = word_set(
     "or either maybe perhaps possibly alternatively otherwise else vs versus nor might could",
     "oder entweder vielleicht sonst ou peut sinon o oppure ovvero forse quizás quizá talvez lub albo czy nebo anebo",
     "eller tai veya yoksa hoặc atau ή или либо або чи vagy sau ali ili أو او या یا או",
 )
 _UNSPACED = re.compile("或|또는|혹은|아니면|または|又は|あるいは|もしくは|それとも|หรือ|还是|還是")
-_CONNECTORS = _set(
+_CONNECTORS = word_set(
     "and also to through und bis et e y и та و और および 和 及 か と 와 과 và dan ve og och ja en auch bien a",
     "option choice case candidate possibility variant alternative guess first second third try",
 )
-_CORRECTIONS = _set(
+_CORRECTIONS = word_set(
     "wrong forgot forgotten no actually instead correct corrected correcting correction wait mistake mistaken error",
     "incorrect so therefore then hence thus fix fixed fixing rather sorry oops recheck rechecking checked should must",
     "final finally falsch vergessen nein daher richtig doch faux donc non erreur pardon entonces luego",
@@ -32,11 +33,30 @@ _CONDITION = re.compile(
     r"(?:not|wrong|incorrect|mistaken|no|nicht|falsch|non|pas|нет)\b",
     re.IGNORECASE,
 )
-DOUBTS = _set(
+DOUBTS = word_set(
     "not isn t nor never except without than about approximately approx around roughly nearly almost over under",
     "nicht kein keine pas no",
 )
 """Words before a number that rule it out or make it a rough one."""
+_NEGATIONS = word_set("not never isn wasn aren doesn nicht kein keine pas")
+_LINKS = word_set("t equal to be")
+_DENIED = re.compile(
+    r"\W{0,8}(?:is|was|are|were)(?:n't|\s{1,3}(?:not|never|wrong|incorrect|false|an? (?:mistake|error)))\b",
+    re.IGNORECASE,
+)
+NO_UNITS = (
+    _DISJUNCTIONS
+    | _CONNECTORS
+    | _CORRECTIONS
+    | DOUBTS
+    | word_set(
+        "hundred thousand million billion trillion dozen half halves third thirds quarter quarters fifth fifths",
+        "percent zero one two three four five six seven eight nine ten eleven twelve twenty thirty squared cubed",
+        "factorial less more plus minus times divided point root if unless is was are be been sin cos tan cot sec csc",
+        "log ln exp pi sqrt mod infinity answer solution right",
+    )
+)
+"""Words that are no unit behind a number: they change it, doubt it or join it with another."""
 _LABEL = re.compile(
     r"\b(?:option|answer|choice|candidate|possibility|variant|guess)\s{0,3}[#(]?(?:\d|[a-h]\b)", re.IGNORECASE
 )
@@ -47,7 +67,9 @@ _NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven tw
 _NUMBER = re.compile(
     rf"-?\d+(?:[.,]\d+)*|\b(?:{'|'.join(_NUMBER_WORDS.split())}|twenty|thirty|hundred)\b", re.IGNORECASE
 )
+_CLAUSE_END = re.compile(r"[.!?,;:](?=\s|$)|\n")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
+_SUSPECT = re.compile("|".join([r"\d", *sorted(_NEGATIONS), *_NUMBER_WORDS.split(), "twenty", "thirty", "hundred"]))
 _WINDOW = 200
 _NEAR = 80
 
@@ -96,6 +118,19 @@ def follows_or(after: str, answer: str) -> str | None:
     if integer(answer) is not None and integer(answer) == integer(number.group()):
         return None
     return number.group()
+
+
+def may_hedge(before: str) -> bool:
+    """Tell, fast, whether ASCII words before an answer may bear on it: else neither of the next two functions does."""
+    return _SUSPECT.search(before.lower()) is not None
+
+
+def is_denied(before: str, after: str) -> bool:
+    """Tell whether the answer between two texts is said to be none (``not 15``, ``15 is wrong``)."""
+    found = words(_CLAUSE_END.split(usual(before[-_NEAR:]))[-1])
+    while found and found[-1] in _LINKS:
+        found.pop()
+    return bool(found and found[-1] in _NEGATIONS) or _DENIED.match(usual(after[:_NEAR])) is not None
 
 
 def starts_with_or(after: str) -> bool:

@@ -31,6 +31,8 @@ def visible(text: str, opened: bool = False) -> str | None:
         text: The completion; the time taken is linear in it.
         opened: Whether the prompt had already opened the thinking.
     """
+    if not opened and not ("<" in text or "[" in text or "◁" in text):
+        return text  # each mark starts with one of them
     start = _scan(text, opened)[0]
     return None if start is None else text[start:]
 

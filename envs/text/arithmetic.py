@@ -34,8 +34,10 @@ class Arithmetic(TextBandit):
     ## Starting State
     Each number is uniform over those of ``digits`` digits (0 to 9 for one digit), each operator uniform over
     ``operators``; where ``digits`` or ``terms`` is a range, one number out of it is drawn for an expression. With
-    ``operators="+-", digits=(1, 4), terms=(2, 6)`` these are the sums of reasoning-gym's ``chain_sum``. A setting has N ** terms * len(operators) ** (terms - 1) instances, N = 10 for one digit and
-    9 * 10 ** (digits - 1) for more: one-digit addition of two terms only 100 (about 80 train, 20 test).
+    ``operators="+-", digits=(1, 4), terms=(2, 6)`` these are the sums of reasoning-gym's ``chain_sum``.
+
+    A setting has N ** terms * len(operators) ** (terms - 1) instances, N = 10 for one digit and 9 * 10 ** (digits - 1)
+    for more: one-digit addition of two terms only 100 (about 80 train, 20 test).
 
     ## Episode End
     Terminated after one step.

@@ -175,7 +175,9 @@ class TextBandit(gym.Env[str, str]):
             raise ValueError(f"options['index'] must be an integer from 0, got {index!r}")
         if self.dataset is None:
             return self._draw(np.random.default_rng([_INDEX_STREAM, int(index)]), self.split, self._examples)
-        tasks = [task for task in self.dataset.splits[self.split] if task.id not in self._examples]
+        tasks = self.dataset.splits[self.split]
+        if self._examples:
+            tasks = tuple(task for task in tasks if task.id not in self._examples)
         if index >= len(tasks):
             raise ValueError(f"options['index'] must be below {len(tasks)}, the size of the dataset, got {index!r}")
         return tasks[index]
@@ -197,7 +199,7 @@ class TextBandit(gym.Env[str, str]):
             "task_id": task.id,
             "system": self.system,
             "tools": [],
-            "examples": self._write_examples(),
+            "examples": self._write_examples() if self.shots else [],
             "limits": {"tokens": self.max_tokens},
         }
 
@@ -314,4 +316,9 @@ class TextBandit(gym.Env[str, str]):
         return float(answer is not None and self.is_right(task, answer))
 
     def _grade_format(self, task: Task, episode: Episode) -> float:
-        return float(self._format.keeps(episode.steps[-1].action))
+        completion = episode.steps[-1].action
+        if not self._format.keeps(completion):
+            return 0.0
+        answer = self.answer_in(completion) or ""
+        # One letter is no attempt, unless letters are what is asked for.
+        return float(not (len(answer) == 1 and answer.isalpha()) or len(task.answer) == 1)

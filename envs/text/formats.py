@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
 from tetrathlon.envs.grading.answers import fields, final_answer, plain_answer
-from tetrathlon.envs.grading.numbers import last_number
+from tetrathlon.envs.grading.numbers import is_value, last_number, last_value
 from tetrathlon.envs.grading.thinking import count_thoughts, visible
 from tetrathlon.envs.grading.writing import integer
 
@@ -113,6 +113,8 @@ LINES = PlainFormat(lambda text: plain_answer(text, lines=True), lambda reply: n
 """All of a reply counts."""
 NUMBER = PlainFormat(last_number, lambda reply: integer(reply) is not None)
 """Of a reply its last number counts."""
+VALUE = PlainFormat(last_value, is_value)
+"""Of a reply the value that it gives counts: a number of any kind, a set, an interval, an expression."""
 
 
 def answer_formats(plain: PlainFormat = LINE) -> Mapping[str, AnswerFormat]:

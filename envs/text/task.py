@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 SPLITS = ("train", "test")
 _TEST_SHARE = 5  # one instance in five
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Task:
     """The frozen private data of an instance; never written with an episode."""
 
@@ -21,14 +21,17 @@ class Task:
     """The right answer as a grader takes it."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """What else the grader needs."""
-    id: str = field(init=False)
-    """A name that depends on the question alone."""
 
-    def __post_init__(self) -> None:
-        digest = hashlib.sha256(self.question.encode("utf-8", "surrogatepass")).hexdigest()
-        object.__setattr__(self, "id", digest[:16])
+    @property
+    def id(self) -> str:
+        """A name that depends on the question alone."""
+        return _digest(self.question).hex()
 
     @property
     def split(self) -> str:
         """The one split that this instance belongs to by its content."""
-        return SPLITS[int(self.id, 16) % _TEST_SHARE == 0]
+        return SPLITS[int.from_bytes(_digest(self.question)) % _TEST_SHARE == 0]
+
+
+def _digest(question: str) -> bytes:
+    return sha256(question.encode("utf-8", "surrogatepass")).digest()[:8]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.agents.toys import Counting, Oracle
+from tetrathlon.agents.chat_policy import ChatPolicy
 from tetrathlon.agents.naming import PolicyError, make_policy, policy_name
 from tetrathlon.agents.policy import ExpertPolicy, FunctionPolicy, RandomPolicy
 
@@ -153,11 +154,18 @@ def test_modules_that_are_not_there(here: str, env: gym.Env[Any, Any]) -> None:
         ("smolm2", "did you mean smollm2?"),
         ("hf:", "write hf:PATH_OR_ID"),
         ("hf", "write hf:PATH_OR_ID"),
-        ("zzz", "random, expert, smollm2, hf:PATH_OR_ID, module:object"),
+        ("zzz", "random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, module:object"),
         ("", "random, expert"),
         (":", "random, expert"),
         ("a:b c", "random, expert"),
-        ("openai:http://localhost#m", "random, expert"),
+        ("openai", "write openai:URL#MODEL"),
+        ("openai:", "base_url must be such as 'http://localhost:8000/v1', got ''; write openai:URL#MODEL, such as"),
+        ("openai:m", "base_url must be such as"),
+        ("openai:#m", "base_url must be such as"),
+        (
+            "openai:http://localhost:8000/v1",
+            "model must be the server's name of a model, got ''; write openai:URL#MODEL",
+        ),
     ],
 )
 def test_unknown_names(env: gym.Env[Any, Any], name: str, hint: str) -> None:
@@ -167,7 +175,7 @@ def test_unknown_names(env: gym.Env[Any, Any], name: str, hint: str) -> None:
 
 
 def test_language_models_write_text(env: gym.Env[Any, Any]) -> None:
-    for name in ("smollm2", "hf:anything"):
+    for name in ("smollm2", "hf:anything", "openai:http://localhost:8000/v1#my/model:2#a"):
         with pytest.raises(PolicyError, match=r"writes text; Counting takes Discrete\(1000\)"):
             make_policy(name, env)
 
@@ -182,6 +190,15 @@ def test_missing_packages_say_what_to_install(monkeypatch: pytest.MonkeyPatch, p
     monkeypatch.setattr("tetrathlon.agents.smollm2", lambda: Path("x"), raising=False)
     with pytest.raises(ImportError, match=rf"needs {package}: pip install \"tetrathlon\[llm\]\""):
         make_policy(name, Oracle())
+
+
+def test_a_server_s_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: Any = make_policy("openai:http://localhost:8000/v1#org/model:2#a", Oracle(), seed=5, temperature=0.3)
+    assert isinstance(made, ChatPolicy) and (made.seed, made.temperature) == (5, 0.3)
+    assert (made.server.base_url, made.server.model) == ("http://localhost:8000/v1", "org/model:2#a")
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ImportError, match=r"policy 'openai:.*' needs openai: pip install \"tetrathlon\[chat\]\""):
+        make_policy("openai:http://localhost:8000/v1#m", Oracle())
 
 
 def test_torch_missing_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

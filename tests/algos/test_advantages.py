@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tetrathlon.algos.advantages import compact, gae, group_relative, leave_one_out, next_values
+from tetrathlon.algos.advantages import (
+    adaptive_lambda,
+    gae,
+    group_relative,
+    group_signal,
+    leave_one_out,
+    next_values,
+    returns,
+)
+from tetrathlon.algos.columns import compact
 
 
 def run(
@@ -115,6 +124,80 @@ class TestGAE:
         assert got.tolist() == pytest.approx(expected, abs=1e-9)
 
 
+class TestTraces:
+    never = torch.zeros(2, 3, dtype=torch.bool)
+    reward = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
+    value = torch.tensor([[0.2, 0.4, 0.5], [0.2, 0.4, 0.5]], dtype=torch.float64)
+
+    def run(self, lam: float | Tensor, critic_lam: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
+        ends = torch.tensor([[False, False, True]] * 2)
+        return gae(
+            self.reward,
+            self.value,
+            ~self.never,
+            final=self.never,
+            terminated=ends,
+            truncated=self.never,
+            env_steps=torch.ones(2, 3, dtype=torch.long),
+            gamma=1.0,
+            lam=lam,
+            critic_lam=critic_lam,
+        )
+
+    def test_each_row_may_have_its_own(self) -> None:
+        advantage, _ = self.run(torch.tensor([[0.0], [1.0]]))
+        assert advantage.tolist() == [pytest.approx([0.2, 0.1, 0.5]), pytest.approx([0.8, 0.6, 0.5])]
+        per_decision, _ = self.run(torch.tensor([[0.0, 0.0, 9.0], [1.0, 1.0, -9.0]]))  # none after the last
+        assert torch.equal(per_decision, advantage)
+
+    def test_policy_and_critic_may_differ(self) -> None:
+        # A trace of 1 gives the critic the plain return; one of 0 the next reward and value.
+        advantage, wanted = self.run(0.0, critic_lam=1.0)
+        assert advantage[0].tolist() == pytest.approx([0.2, 0.1, 0.5])
+        assert wanted[0].tolist() == pytest.approx([1.0, 1.0, 1.0])
+        assert self.run(0.0)[1][0].tolist() == pytest.approx([0.4, 0.5, 1.0])
+
+    def test_a_trace_that_might_be_of_rows_or_of_positions_is_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"\[3\]"):
+            self.run(torch.tensor([0.1, 0.2, 0.3]))
+
+    def test_longer_answers_have_a_longer_reach(self) -> None:
+        got = adaptive_lambda(torch.tensor([100, 1000, 20, 19, 1, 0]), alpha=0.05)
+        assert got.tolist() == pytest.approx([0.8, 0.98, 0.0, 0.0, 0.0, 0.0])
+
+
+class TestReturns:
+    def run(self, reward: list[float], mask: list[int], gamma: float = 1.0, **columns: list[float]) -> list[float]:
+        def flags(name: str) -> Tensor:
+            return torch.tensor([columns.get(name, [0] * len(reward))], dtype=torch.bool)
+
+        value = torch.tensor([columns["value"]], dtype=torch.float64) if "value" in columns else None
+        got = returns(
+            torch.tensor([reward], dtype=torch.float64),
+            torch.tensor([mask], dtype=torch.bool),
+            final=flags("final"),
+            terminated=flags("terminated"),
+            truncated=flags("truncated"),
+            env_steps=torch.tensor([columns.get("env_steps", [1] * len(reward))]).long(),
+            gamma=gamma,
+            value=value,
+        )
+        return got[0].tolist()
+
+    def test_a_chunk_is_discounted_by_its_steps(self) -> None:
+        assert self.run([1, 1, 1], [1, 1, 1], 0.5, env_steps=[2, 0, 1]) == pytest.approx([1.5, 2.0, 1.0])
+
+    def test_episodes_of_a_row_do_not_mix(self) -> None:
+        assert self.run([1, 2, 4], [1, 1, 1], terminated=[0, 1, 0]) == [3.0, 2.0, 4.0]
+        assert self.run([1, 2, 4], [1, 1, 1], truncated=[0, 1, 0]) == [3.0, 2.0, 4.0]
+
+    def test_what_follows_a_truncation_counts_only_if_it_is_given(self) -> None:
+        row: dict[str, list[float]] = {"final": [0, 0, 1], "truncated": [0, 1, 0]}
+        nan = float("nan")
+        assert self.run([1, 1, nan], [1, 1, 0], 0.9, **row) == pytest.approx([1.9, 1.0, 0.0])
+        assert self.run([1, 1, nan], [1, 1, 0], 0.9, value=[nan, nan, 10], **row) == pytest.approx([10.0, 10.0, 0.0])
+
+
 def test_next_values() -> None:
     got = next_values(
         torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0]]),
@@ -166,17 +249,23 @@ class TestGroups:
         assert group_relative(torch.tensor([1, nan, nan, nan]), self.same).tolist() == [0.0] * 4
         assert leave_one_out(torch.tensor([1, nan, 0, float("inf")]), self.same).tolist() == [1.0, 0.0, -1.0, 0.0]
 
-    @settings(max_examples=60, deadline=None)
-    @given(st.lists(st.tuples(st.floats(-5, 5, width=32), st.integers(0, 3)), min_size=1, max_size=12), st.randoms())
-    def test_permutation_and_relabelling(self, pairs: list[tuple[float, int]], random) -> None:
-        order = list(range(len(pairs)))
-        random.shuffle(order)
-        score = torch.tensor([score for score, _ in pairs], dtype=torch.float64)
-        group = torch.tensor([group for _, group in pairs])
+    def test_groups_without_a_signal_are_told_apart(self) -> None:
+        nan = float("nan")
+        score = torch.tensor([0.7, 0.7, 0.7, 1.0, nan, nan, nan, 0.0, 1.0, nan])
+        group = torch.tensor([9, 9, 9, 5, 5, 7, 7, -2, -2, -2])
+        signal = group_signal(score, group)
+        assert signal.group.tolist() == [-2, 5, 7, 9]
+        assert signal.scorable.tolist() == [2, 1, 0, 3]
+        assert signal.informative.tolist() == [True, False, False, False]
+        assert signal.rows.tolist() == [False] * 7 + [True] * 3
         for estimate in (group_relative, leave_one_out):
-            plain = estimate(score, group)
-            assert torch.allclose(estimate(score[order], 7 - group[order]), plain[order], atol=1e-9)
-            assert estimate(score, group).sum().item() == pytest.approx(0.0, abs=1e-6)
+            assert (estimate(score, group)[~signal.rows] == 0).all()
+
+    def test_large_groups_keep_their_digits(self) -> None:
+        score = torch.full((1_000_001,), 0.95)
+        score[0] = 0.05
+        got = group_relative(score, torch.zeros(len(score), dtype=torch.long), scale="none")
+        assert got[1].item() == pytest.approx(0.9 / 1_000_001, abs=6e-8)  # half a unit in the last place of 0.95
 
 
 def test_half_precision_is_computed_in_single() -> None:

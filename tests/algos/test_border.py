@@ -12,8 +12,10 @@ from tests.algos.toys import CharTablePolicy, ChunkPolicy, MLPPolicy, TablePolic
 from tetrathlon.agents.decisions import Decisions, layout
 from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.algos.advantages import gae, next_values
-from tetrathlon.algos.losses import dpo, episode_sums, expectile, select, total
+from tetrathlon.algos.columns import select
+from tetrathlon.algos.losses import episode_sums, expectile, total
 from tetrathlon.algos.on_policy import Options, policy_loss, prepare, train
+from tetrathlon.algos.preferences import dpo
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.slots import Slots
 from tetrathlon.envs.spaces import UnicodeText

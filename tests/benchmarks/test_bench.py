@@ -39,9 +39,11 @@ import sys, time
 from tetrathlon.benchmarks import bench
 from tetrathlon.benchmarks.suites import Entry, Suite
 measure = bench.evaluate
-def slowly(*args, **kwargs):
-    time.sleep(0.25)
-    return measure(*args, **kwargs)
+def slowly(*args, on_episode, **kwargs):
+    def tick(episode):
+        time.sleep(0.05)
+        on_episode(episode)
+    return measure(*args, on_episode=tick, **kwargs)
 bench.evaluate = slowly
 kwargs = {"answer_format": "plain", "max_tokens": 8}
 suite = Suite(name="slow", version=1, policies=("random", "expert"), entries=tuple(
@@ -123,23 +125,26 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
     unbroken = start(str(tmp_path / "whole"))
     broken = start(str(tmp_path / "killed"))
-    cells = tmp_path / "killed" / "cells"
-    for count in (2, 6):  # killed twice
+    cells, unfinished = tmp_path / "killed" / "cells", tmp_path / "killed" / "unfinished"
+
+    def done_in_part() -> int:
+        return max([path.read_bytes().count(b"env") for path in unfinished.glob("*/unfinished.jsonl")], default=0)
+
+    for count in (2, 6):  # killed twice, in the middle of a cell
         deadline = time.monotonic() + 120
-        while len(done := list(cells.glob("[!.]*"))) < count and time.monotonic() < deadline:
-            assert broken.poll() is None
-            time.sleep(0.02)
+        while len(list(cells.glob("*"))) < count or not done_in_part():
+            assert broken.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
         broken.send_signal(signal.SIGKILL)
         broken.communicate()
-        stamps = {path: path.stat().st_mtime_ns for path in done}
-        assert len(done) < 10
-        shutil.copytree(done[0], cells / ".half-written")  # what a kill in the middle of a write leaves
+        stamps = {path: path.stat().st_mtime_ns for path in cells.iterdir()}
+        assert len(stamps) < 10
         broken = start(str(tmp_path / "killed"), "--resume")
     said = broken.communicate(timeout=120)[0]
     assert broken.returncode == 0, said
     assert unbroken.communicate(timeout=120) and unbroken.returncode == 0
-    assert {path: path.stat().st_mtime_ns for path in done} == stamps  # finished cells were not played again
-    assert not list(cells.glob(".*"))
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps  # finished cells were not played again
+    assert len(list(cells.iterdir())) == 10 and not unfinished.exists()
     whole, resumed = strict(tmp_path / "whole" / "results.json"), strict(tmp_path / "killed" / "results.json")
     assert timeless(resumed) == timeless(whole)
     assert len(resumed["repeat"]["parts"]) == 3

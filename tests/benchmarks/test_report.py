@@ -54,7 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             episodes = [episode(text, i < 4 and policy != "random") for i, text in enumerate(HOSTILE)]
             cell = Cell(entry, policy, 0)
             ledger.folder.joinpath("cells").mkdir(exist_ok=True)
-            ledger.keep(cell, {}, episodes)
+            save_episodes(ledger.unfinished(cell), episodes)
+            ledger.keep(cell, {})
             rows.append(a_row(name, policy, cell.slug, 0 if policy == "random" else 12 if policy == "expert" else 4))
     normalise(rows)
     missing = {"name": "smollm2", "source": None, "available": False, "reason": "pip install <b>it</b>"}

@@ -20,10 +20,11 @@ from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.countdown import Countdown
 from tetrathlon.envs.text.formats import answer_formats
 from tetrathlon.envs.text.letter_count import LetterCount
+from tetrathlon.envs.text.mathematics import Math
 from tetrathlon.envs.text.symbolic import Symbolic
 from tetrathlon.envs.text.task import Task
 
-TASKS = [Arithmetic, Symbolic, LetterCount, Countdown]
+TASKS = [Arithmetic, Symbolic, LetterCount, Countdown, Math]
 every = pytest.mark.parametrize("cls", TASKS)
 
 

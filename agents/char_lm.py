@@ -1,0 +1,82 @@
+"""A language model of characters, from scratch, small enough to train in seconds on a CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tetrathlon.agents.language import LanguagePolicy
+
+CHARACTERS = "".join(map(chr, range(32, 127))) + "\n"
+"""Printable ASCII and the line end."""
+_EOS = "<eos>"
+_UNKNOWN = "<unk>"
+
+
+def char_lm(
+    *,
+    characters: str = CHARACTERS,
+    size: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    context: int = 256,
+    seed: int = 0,
+    **options: Any,
+) -> LanguagePolicy:
+    """Return a policy with a transformer of the Llama kind over characters, its weights drawn from ``seed``.
+
+    It has no chat template: what it reads is the observation, and what it says ends with its end-of-text token.
+
+    Args:
+        characters: What it can read and say; others are read as one unknown character.
+        size: Width of the model.
+        layers: Its depth.
+        heads: Attention heads; they divide ``size``.
+        context: Most characters it reads.
+        seed: Seed of the weights, and of the samples.
+        **options: Those of :class:`~tetrathlon.agents.language.LanguagePolicy`.
+
+    Raises:
+        ValueError: A character comes twice, or ``heads`` does not divide ``size``.
+    """
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    if len(set(characters)) < len(characters):
+        raise ValueError(f"characters must differ, got {characters!r}")
+    if size % heads:
+        raise ValueError(f"heads must divide size {size}, got {heads}")
+    tokenizer = _tokenizer(characters)
+    eos = tokenizer.eos_token_id
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=size,
+        intermediate_size=4 * size,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        max_position_embeddings=context,
+        bos_token_id=None,
+        eos_token_id=eos,
+        pad_token_id=eos,
+        tie_word_embeddings=False,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(config)
+    return LanguagePolicy(model.eval(), tokenizer, seed=seed, **options)
+
+
+def _tokenizer(characters: str) -> Any:
+    from tokenizers import Regex, Tokenizer, decoders
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Split
+    from transformers import PreTrainedTokenizerFast
+
+    words = [_EOS, _UNKNOWN, *characters]
+    inner = Tokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token=_UNKNOWN))
+    inner.pre_tokenizer = Split(Regex(r"[\s\S]"), "isolated")
+    inner.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner, eos_token=_EOS, unk_token=_UNKNOWN, clean_up_tokenization_spaces=False
+    )

@@ -1,0 +1,190 @@
+"""Observations, actions and tools as messages of the OpenAI chat format, and replies as actions."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from tetrathlon.envs.codec import is_image
+from tetrathlon.envs.grading.thinking import visible
+
+_CALL, _CALL_END = "<tool_call>", "</tool_call>"
+_MARK = re.compile(r"<(?=/?tool_call>)")
+_THINK_MARK = re.compile(r"<(?=[|\s/]{0,8}+(?:\w{1,8}+:)?think)", re.IGNORECASE)
+_MAIN = frozenset({"text", "instruction"})
+"""Parts of an observation that say themselves what they are."""
+_ELSEWHERE = "The answer stands with the other call of this turn."
+
+
+def content_of(observation: Any) -> Any:
+    """Return an observation as the content of a message.
+
+    A string stays one. A picture (uint8, H x W x 1, 3 or 4), bare or in a dict, becomes a PNG; the texts of a dict
+    follow its pictures, under their names unless they are called ``text`` or ``instruction``; so do numbers.
+
+    Raises:
+        TypeError: It is none of those.
+    """
+    if isinstance(observation, str):
+        return clean(observation)
+    if is_image(observation):
+        return [_picture(observation)]
+    if not isinstance(observation, Mapping):
+        raise TypeError(
+            "ChatPolicy acts on text, pictures and dicts of them, "
+            f"got an observation of type {type(observation).__name__}"
+        )
+    pictures = {name: value for name, value in observation.items() if is_image(value)}
+    parts: list[dict[str, Any]] = []
+    for name, value in pictures.items():
+        parts += [_text(f"{name}:")] if len(pictures) > 1 else []
+        parts.append(_picture(value))
+    said = [_said(str(name), value) for name, value in observation.items() if name not in pictures]
+    if not parts:
+        return clean("\n".join(said))
+    return parts + ([_text("\n".join(said))] if said else [])
+
+
+def slot_of(observations: Any, i: int) -> Any:
+    """Return the ``i``-th of a batch of observations."""
+    if isinstance(observations, Mapping):
+        return {name: slot_of(value, i) for name, value in observations.items()}
+    return observations[i]
+
+
+def tool_of(tool: Any) -> dict[str, Any]:
+    """Return a tool of ``info["tools"]`` in the form that servers take.
+
+    Raises:
+        ValueError: It is no description of a function.
+    """
+    function = tool.get("function", tool) if isinstance(tool, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise ValueError(f"a tool must be a dict with 'name', 'description' and 'parameters', got {tool!r:.200}")
+    return {"type": "function", "function": dict(function)}
+
+
+def turn_of(action: str, tools: Sequence[Any], number: int) -> dict[str, Any]:
+    """Return an action as the assistant's message; its tool calls count from ``number``.
+
+    Calls that the environment would read (JSON in ``<tool_call>`` behind the thinking, all of them well formed) become
+    ``tool_calls``; without tools, or where one is malformed, the text stays as it is.
+    """
+    whole = {"role": "assistant", "content": clean(action)}
+    seen = visible(action) if tools else None
+    if seen is None:
+        return whole
+    first, *pieces = seen.split(_CALL)
+    kept = [action[: len(action) - len(seen)] + first]
+    calls: list[dict[str, Any]] = []
+    for piece in pieces:
+        body, end, rest = piece.partition(_CALL_END)
+        call = _json(body) if end else None
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not call["name"]:
+            return whole
+        # Nine letters and digits: some servers take nothing else for an id.
+        name, arguments = call["name"], _dump(call.get("arguments") or {})
+        calls.append(
+            {
+                "id": f"call{number + len(calls):05d}",
+                "type": "function",
+                "function": {"name": clean(name), "arguments": arguments},
+            }
+        )
+        kept.append(rest)
+    return {"role": "assistant", "content": clean("".join(kept).strip()), "tool_calls": calls} if calls else whole
+
+
+def answers_to(turn: Mapping[str, Any], content: Any) -> list[dict[str, Any]]:
+    """Return the messages by which an observation answers the assistant's ``turn``.
+
+    Servers want an answer to each call: the first gets all that the environment said, the others point there. A
+    tool's message holds text alone, so pictures follow as a user's message.
+    """
+    ids = [call["id"] for call in turn.get("tool_calls", ())]
+    if not ids:
+        return [{"role": "user", "content": content}]
+    said = content if isinstance(content, str) else "The answer is in the next message."
+    answers = [
+        {"role": "tool", "tool_call_id": name, "content": _ELSEWHERE if number else said}
+        for number, name in enumerate(ids)
+    ]
+    return answers if isinstance(content, str) else [*answers, {"role": "user", "content": content}]
+
+
+def action_of(message: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a server's message as the thinking and the rest of an action; nothing in it is trusted.
+
+    Reasoning that a server keeps apart (``reasoning_content``, ``reasoning``) becomes a ``<think>`` block; marks inside
+    it that would end the block are defused, so that no answer can slip out of it. Tool calls become
+    ``<tool_call>{"name": ..., "arguments": ...}</tool_call>`` behind the text.
+    """
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    thinking = ""
+    if isinstance(reasoning, str) and reasoning.strip():
+        thinking = f"<think>\n{_THINK_MARK.sub('‹', reasoning.strip())}\n</think>\n\n"
+    content = message.get("content")
+    parts = [content] if isinstance(content, str) and content else []
+    if isinstance(content, list):  # some servers answer in parts, as they are asked
+        texts = [part.get("text") for part in content if isinstance(part, dict)]
+        parts = ["".join(text for text in texts if isinstance(text, str))]
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            parts.append(_written(function.get("name"), function.get("arguments")))
+    return thinking, "\n".join(parts)
+
+
+def clean(text: str) -> str:
+    """Replace lone surrogates, which no request can carry, by U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _written(name: Any, arguments: Any) -> str:
+    if isinstance(arguments, str):
+        # What is no JSON stays a string: the environment says so, and it costs a turn.
+        parsed = _json(arguments) if arguments.strip() else {}
+        arguments = arguments if parsed is None else parsed
+    call = _dump({"name": name, "arguments": arguments})
+    return _CALL + _MARK.sub(r"\\u003c", call) + _CALL_END  # a mark in a string must not end the call
+
+
+def _json(text: str) -> Any:
+    """Return what JSON says, or None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _dump(value: Any) -> str:
+    return clean(json.dumps(value, ensure_ascii=False))
+
+
+def _said(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value if name in _MAIN else f"{name}: {value}"
+    if isinstance(value, Mapping):
+        return "\n".join(_said(f"{name}.{part}", inner) for part, inner in value.items())
+    return f"{name}: {json.dumps(np.asarray(value).tolist(), default=str)}"
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": clean(text)}
+
+
+def _picture(array: np.ndarray) -> dict[str, Any]:
+    written = io.BytesIO()
+    Image.fromarray(array.squeeze(-1) if array.shape[-1] == 1 else array).save(written, "PNG")
+    data = base64.b64encode(written.getvalue()).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}

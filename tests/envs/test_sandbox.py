@@ -1,0 +1,351 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.envs.isolations import need_bubblewrap
+from tetrathlon.envs import sandbox_link
+from tetrathlon.envs.sandbox import Limits, Run, Sandbox, SandboxEnded, SandboxError, SandboxPool, shared
+
+ECHO = "out = open(4, 'w')\nfor line in open(3):\n    print(line.strip() * 2, file=out, flush=True)\n"
+
+
+@pytest.fixture(scope="module", params=["bwrap", "none"])
+def sandbox(request):
+    if request.param == "bwrap":
+        need_bubblewrap()
+    with Sandbox(isolation=request.param) as sandbox:
+        yield sandbox
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "stdout", "stderr"),
+    [
+        ("print(1 + 1)", 0, "2\n", ""),
+        ("exit(3)", 3, "", ""),
+        ("import sys; sys.exit('no')", 1, "", "no\n"),
+        ("import sys; sys.exit(0)", 0, "", ""),
+        ("import os; print('lost'); os._exit(0)", 0, "", ""),
+        ("import ctypes; ctypes.string_at(0)", -11, "", ""),
+        ("import sys; sys.stdout.close()", 0, "", ""),
+        ("import os; os.close(1); os.close(2)", 0, "", ""),
+        ("import os; os.setsid", 0, "", ""),
+        ("import atexit; atexit.register(print, 'end')", 0, "end\n", ""),
+        ("import threading as t; t.Timer(0.05, lambda: print('late')).start(); print('main')", 0, "main\nlate\n", ""),
+        ("import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()", 0, "", ""),
+        ("import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))).__module__)", 0, "__main__\n", ""),
+        ("import multiprocessing\nwith multiprocessing.Pool(2) as p: print(p.map(abs, [-1, -2]))", 0, "[1, 2]\n", ""),
+        ("import sys, os; os.execv(sys.executable, [sys.executable, '-c', 'print(9)'])", 0, "9\n", ""),
+        ("print('\\udc80\\N{SNOWMAN}')", 0, "�☃\n", ""),
+        ("import os; print(sorted(os.environ) == ['HOME', 'LANG', 'PATH'], os.listdir())", 0, "False []\n", ""),
+    ],
+)
+def test_a_program_runs_as_a_script_does(sandbox, code, exit_code, stdout, stderr):
+    run = sandbox.run(code)
+    assert (run.exit_code, run.stdout, run.stderr) == (exit_code, stdout, stderr)
+    assert run.status == ("ok" if exit_code == 0 else "error")
+
+
+@pytest.mark.parametrize(
+    ("code", "last"),
+    [
+        ("x = 1\n1 / 0", "ZeroDivisionError: division by zero"),
+        ("def f(:", "SyntaxError: invalid syntax"),
+        ("\0", "SyntaxError: source code string cannot contain null bytes"),
+        ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("import numpy", "ModuleNotFoundError: No module named 'numpy'"),
+        ("import tetrathlon", "ModuleNotFoundError: No module named 'tetrathlon'"),
+        ("input('? ')", "EOFError: EOF when reading a line"),  # s08
+        ("(" * 300 + ")" * 300, "SyntaxError: too many nested parentheses"),
+    ],
+)
+def test_what_a_program_raises_is_told(sandbox, code, last):
+    run = sandbox.run(code)
+    assert (run.status, run.exit_code) == ("error", 1)
+    assert run.stderr.splitlines()[-1].replace("ValueError: s", "SyntaxError: s") == last
+    assert "worker" not in run.stderr
+
+
+def test_a_traceback_shows_the_line_of_the_program(sandbox):
+    lines = sandbox.run("x = 1\nassert x == 2, 'no'").stderr.splitlines()
+    assert lines[1:3] == ['  File "main.py", line 2, in <module>', "    assert x == 2, 'no'"]
+
+
+def test_stdin_is_given_and_ends(sandbox):
+    run = sandbox.run(
+        "import sys\nprint(input(), len(sys.stdin.read()), repr(input and sys.stdin.read()))", stdin="a\nbc"
+    )
+    assert run.stdout == "a 2 ''\n"
+    big = "x" * 3_000_000
+    assert sandbox.run("print(len(input()))", stdin=big).stdout == "3000000\n"
+    assert sandbox.run("import sys; sys.stdin.read(); print('eof')").stdout == "eof\n"  # s08
+
+
+def test_files_are_put_down_and_gone_at_the_next_run(sandbox):
+    files = {"a/b.txt": "text", "data": b"\0\xff", "lib.py": "X = 3"}
+    run = sandbox.run("import lib\nprint(open('a/b.txt').read(), open('data', 'rb').read(), lib.X)", files=files)
+    assert run.stdout == "text b'\\x00\\xff' 3\n"
+    assert sandbox.run("import os\nprint(os.listdir('.'))").stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/x", "../x", "a/../../x", "a//b", "", ".", "a/.", "a\0b", "x" * 256, "/".join("a" * 40)]
+)
+def test_names_that_lead_elsewhere_are_refused(sandbox, name):
+    with pytest.raises(ValueError, match="relative path"):
+        sandbox.run("", files={name: "x"})
+
+
+def test_files_that_do_not_fit_are_refused(sandbox):
+    with pytest.raises(ValueError, match="half of disk_mb=1, got 600000 bytes"):
+        sandbox.run("", files={"a": bytes(600_000)}, limits=Limits(disk_mb=1))
+    with pytest.raises(ValueError, match="'a' is"):
+        sandbox.run("", files={"a": "", "a/b": ""})
+    with pytest.raises(TypeError, match="bytes"):
+        sandbox.run(b"1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("seconds", 0), ("seconds", float("nan")), ("cpu_seconds", float("inf")), ("memory_mb", 3), ("processes", 0),
+     ("open_files", 2.5), ("output_bytes", True)],
+)  # fmt: skip
+def test_limits_are_checked(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        Limits(**{name: value})
+
+
+def test_output_is_cut_with_a_marker(sandbox):
+    run = sandbox.run("print('é' * 100)", limits=Limits(output_bytes=11))
+    assert run.stdout == "é" * 5 + "�\n[cut at 11 bytes]" and run.status == "ok"
+    assert sandbox.run("print('a' * 10)", limits=Limits(output_bytes=11)).stdout == "a" * 10 + "\n"
+
+
+# s01: background children.
+def test_a_child_in_the_background_neither_delays_nor_outlives_a_run(sandbox):
+    start = "import subprocess, sys, time\n"
+    run = sandbox.run(start + "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(5)']); print('done')")
+    assert run.stdout == "done\n" and run.status == "ok" and run.seconds < 2
+    late = "import time; time.sleep(1); open('late.txt', 'w')"
+    code = f"subprocess.Popen([sys.executable, '-c', {late!r}]); time.sleep(30)"
+    run = sandbox.run(start + code, limits=Limits(seconds=0.5))
+    assert run.status == "timeout" and run.exit_code is None and 0.5 <= run.seconds < 2
+
+
+# s06: one long step in C.
+def test_one_long_step_in_c_is_stopped_and_the_next_run_is_quick(sandbox):
+    run = sandbox.run("x = 7 ** (2 * 10**7); print(len(bin(x)))", limits=Limits(seconds=0.5))
+    assert run.status == "timeout" and run.seconds < 2
+    start = time.monotonic()
+    assert sandbox.run("print(2)").stdout == "2\n"
+    assert time.monotonic() - start < 1
+
+
+# s07: a huge allocation, a huge print.
+def test_a_huge_print_is_an_error_or_cut(sandbox):
+    run = sandbox.run("print('a' * 300_000_000)", limits=Limits(seconds=9))
+    assert "MemoryError" in run.stderr or run.stdout.endswith("[cut at 100000 bytes]")
+    assert len(run.stdout) < 100_100
+    assert "MemoryError" in sandbox.run("x = bytearray(64 * 2**30)").stderr
+
+
+def test_runs_repeat_and_share_nothing(sandbox):
+    code = "import sys, builtins\nprint(hash('a'), {'x', 'y'}, hasattr(builtins, 'mark'))\nbuiltins.mark = sys.path = 1"
+    first = sandbox.run(code).stdout
+    with Sandbox(isolation=sandbox.isolation) as other:
+        assert first == sandbox.run(code).stdout == other.run(code).stdout
+    assert first.endswith("False\n")
+
+
+def test_a_session_answers_line_by_line(sandbox):
+    with sandbox.open(ECHO) as session:
+        for text in ("a", "", "é" * 20_000):
+            assert session.request(text) == text * 2
+        with pytest.raises(ValueError, match="one line"):
+            session.request("a\nb")
+    run = session.close()
+    assert (run.status, run.exit_code) == ("closed", None)
+    with pytest.raises(SandboxEnded):
+        session.request("a")
+    assert sandbox.run("print(2)").stdout == "2\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "stdout"),
+    [
+        ("print('bye')", "ok", "bye\n"),
+        ("1 / 0", "error", ""),
+        ("import os\nopen(3).readline()\nos._exit(0)", "ok", ""),
+        ("import time\ntime.sleep(60)", "timeout", ""),
+        ("import os\nos.close(3)\nos.close(4)\nwhile True: pass", "timeout", ""),
+        ("import os\nwhile True: os.write(4, b'a' * 1000)", "reply", ""),
+        ("while True: print('flood')", "timeout", None),
+    ],
+)
+def test_a_session_that_ends_tells_how(sandbox, code, status, stdout):
+    with sandbox.open(code, limits=Limits(seconds=0.4, output_bytes=5000)) as session:
+        with pytest.raises(SandboxEnded) as ended:
+            session.request("a")
+        run = ended.value.run
+        assert run.status == status and session.close() is run
+        assert run.stdout == stdout if stdout is not None else "[cut at" in run.stdout
+    assert sandbox.run("print(2)").stdout == "2\n"
+
+
+def test_a_session_takes_what_was_written_before_the_end(sandbox):
+    with sandbox.open("import os\nopen(3).readline()\nos.write(4, b'last\\n')") as session:
+        assert session.request("a") == "last"
+        with pytest.raises(SandboxEnded) as ended:
+            session.request("b")
+        assert ended.value.run.status == "ok"
+
+
+def test_a_session_keeps_its_own_deadline(sandbox):
+    with sandbox.open(ECHO + "import time", limits=Limits(seconds=60)) as session:
+        assert session.request("a", seconds=5) == "aa"
+    with sandbox.open("import time; time.sleep(60)", limits=Limits(seconds=60)) as session:
+        with pytest.raises(SandboxEnded) as ended:
+            session.request("a", seconds=0.2)
+        assert ended.value.run.status == "timeout" and ended.value.run.seconds < 5
+
+
+def workers_of(sandbox: Sandbox) -> list[int]:
+    process = sandbox._link._process.pid  # type: ignore[union-attr]
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True).stdout
+    return [process, *map(int, listed.split())]
+
+
+def test_a_lost_worker_is_replaced_and_two_are_an_error_of_the_sandbox(monkeypatch):
+    with Sandbox() as sandbox:
+        assert sandbox.run("print(1)").stdout == "1\n"
+        os.kill(workers_of(sandbox)[-1], signal.SIGKILL)
+        assert sandbox.run("print(2)").stdout == "2\n"
+        session = sandbox.open(ECHO)
+        os.kill(workers_of(sandbox)[-1], signal.SIGKILL)
+        with pytest.raises(SandboxError, match="lost"):
+            session.request("a")
+        with pytest.raises(SandboxError, match="lost"):
+            session.request("a")
+        assert sandbox.run("print(3)").stdout == "3\n"
+        monkeypatch.setattr(sandbox_link.Link, "exchange", lambda *_: (_ for _ in ()).throw(OSError("gone")))
+        with pytest.raises(SandboxError, match="two workers in turn failed: gone"):
+            sandbox.run("print(4)")
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process ends soon; it may stay a zombie where nobody reaps orphans."""
+    for _ in range(250):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_killed_bubblewrap_takes_its_worker_along():
+    need_bubblewrap()
+    with Sandbox(isolation="bwrap") as sandbox:
+        sandbox.run("")
+        outer, worker = workers_of(sandbox)
+        os.kill(outer, signal.SIGKILL)
+        assert is_gone(worker)
+
+
+def test_close_ends_the_worker_and_a_later_run_starts_another():
+    need_bubblewrap()
+    for isolation in ("bwrap", "none"):
+        sandbox = Sandbox(isolation=isolation)
+        assert sandbox.run("print(1)").stdout == "1\n"
+        pids, box = workers_of(sandbox), sandbox._link._launch.box  # type: ignore[union-attr]
+        sandbox.close()
+        sandbox.close()
+        assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+        assert not box or not Path(box).exists()
+        assert sandbox.run("print(2)").stdout == "2\n"
+        sandbox.close()
+
+
+def test_a_host_that_dies_leaves_no_worker():
+    need_bubblewrap()
+    code = (
+        "import os, sys\nfrom tetrathlon.envs.sandbox import Sandbox\n"
+        "sandbox = Sandbox(isolation=sys.argv[1])\nsandbox.run('')\n"
+        "print(sandbox._link._process.pid, sandbox._link._launch.box, flush=True)\n"
+        "session = sandbox.open('import time; time.sleep(60)')\nos.kill(os.getpid(), 9)\n"
+    )
+    for isolation in ("bwrap", "none"):
+        died = subprocess.run([sys.executable, "-c", code, isolation], capture_output=True, text=True)
+        pid, *box = died.stdout.split()
+        assert died.returncode == -9 and is_gone(int(pid))
+        assert not box or not Path(box[0]).exists()
+
+
+def test_auto_falls_back_with_a_warning_and_bwrap_does_not(tmp_path, monkeypatch):
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    for path, why in ((str(tmp_path), "No permissions"), (str(tmp_path / "empty"), "not installed")):
+        monkeypatch.setenv("PATH", path + (":/bin" if path == str(tmp_path) else ""))
+        sandbox_link._warn.cache_clear()
+        with pytest.warns(RuntimeWarning, match=f"{why}.*Debian package bubblewrap"), Sandbox() as sandbox:
+            assert sandbox.run("print(1)").stdout == "1\n"
+            assert sandbox.isolation == "none"
+        with pytest.raises(SandboxError, match=why):
+            Sandbox(isolation="bwrap").run("")
+    with pytest.raises(ValueError, match="isolation must be one of"):
+        Sandbox(isolation="docker")
+
+
+def test_a_pool_serves_threads_and_bounds_its_workers():
+    results: list[Run] = []
+    with SandboxPool(2) as pool:
+        threads = [threading.Thread(target=lambda k=k: results.append(pool.run(f"print({k})"))) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(int(run.stdout) for run in results) == list(range(8))
+        assert sum(sandbox._link is not None for sandbox in pool._sandboxes) <= 2
+        with pool.open(ECHO) as first, pool.open(ECHO) as second:
+            assert first.request("a") + second.request("b") == "aabb"
+        assert len(pool._idle) == 2
+        with pytest.raises(ValueError, match="relative path"):
+            pool.open(ECHO, files={"..": ""})
+        assert len(pool._idle) == 2
+    with pytest.raises(ValueError, match="size"):
+        SandboxPool(0)
+
+
+def test_a_pool_starts_no_more_workers_than_it_needs():
+    with SandboxPool(4) as pool:
+        for _ in range(3):
+            pool.run("")
+        assert sum(sandbox._link is not None for sandbox in pool._sandboxes) == 1
+
+
+def test_the_shared_pool_is_one_a_process():
+    assert shared() is shared()
+    assert shared().run("print(1)").stdout == "1\n"
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.write(writer, f"{shared().run('print(2)').stdout.strip()} {len(shared()._idle)}".encode())
+            shared().close()
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as told:
+        assert re.fullmatch(r"2 \d+", told.read())
+    os.waitpid(pid, 0)
+    assert shared().run("print(3)").stdout == "3\n"
+    shared().close()
