@@ -65,6 +65,8 @@ class Decisions:
     """The policy's own: a dict of tensors with leading B, or :class:`Inputs`. Algorithms never look inside."""
     old_logp: Tensor | None = None
     """float [B, T], by the algorithm: under the policy before the update; the ratio is against it."""
+    old_value: Tensor | None = None
+    """float [B, T], by the algorithm: what the critic said before the update, at mask | final."""
     ref_logp: Tensor | None = None
     """float [B, T], by the algorithm: under the reference policy."""
     ref_entropy: Tensor | None = None

@@ -1,165 +1,252 @@
-"""On-policy learning: one trainer over decisions that knows no domain."""
+"""On-policy learning: one loop over decisions that knows no domain, and the algorithms that are settings of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-import torch
-from torch import nn
-
-from tetrathlon.agents.decisions import Decisions
 from tetrathlon.agents.trainable import TrainablePolicy
-from tetrathlon.algos.advantages import gae, group_relative, leave_one_out
-from tetrathlon.algos.losses import clipped_surrogate, squared_error, total
-from tetrathlon.envs.episode import Episode, scorable
+from tetrathlon.algos import options as update
+from tetrathlon.algos.collect import Collector, Play, Scorer
+from tetrathlon.algos.denominators import Reduction
+from tetrathlon.algos.learner import Learner, Rows
+from tetrathlon.algos.options import Advantage
+from tetrathlon.algos.run import Run
+from tetrathlon.algos.segments import Level
 
-Rows = Sequence[Sequence[Episode]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What the trainer does with a batch."""
-
-    advantage: Literal["group", "leave_one_out", "gae"] = "group"
-    """Relative to the group (GRPO), to the others of the group (RLOO), or to a critic (PPO)."""
-    gamma: float = 1.0
-    """Discount of one environment step; read with ``gae``."""
-    lam: float = 0.95
-    """Trace of GAE."""
-    clip_low: float = 0.2
-    """How far below 1 the ratio counts (PPO, section 3)."""
-    clip_high: float = 0.2
-    """How far above 1 the ratio counts."""
-    epochs: int = 4
-    """Passes over a batch."""
-    minibatches: int = 4
-    """Optimizer steps a pass; rows are dealt at random."""
-    lr: float = 3e-4
-    """Learning rate of the policy (AdamW)."""
-    value_lr: float = 1e-3
-    """Learning rate of ``policy.critic``."""
-    value_coef: float = 0.5
-    """Weight of the value loss."""
-    entropy_coef: float = 0.0
-    """Weight of the entropy bonus."""
-    max_grad_norm: float = 1.0
-    """Largest gradient norm."""
-    normalize: bool = False
-    """Whether advantages are brought to mean 0 and standard deviation 1 over the batch."""
-    seed: int = 0
-    """Seed of the dealing of rows."""
+After = Callable[[int, dict[str, float]], bool | None]
+"""``(number of the update, its metrics)``; a true answer stops the run."""
+_SAMPLE_EPISODES = 64
 
 
 def train(
     policy: TrainablePolicy,
     collect: Callable[[], Rows],
-    options: Options,
+    options: update.Options,
     updates: int,
-    after: Callable[[int, dict[str, float]], bool | None] | None = None,
+    after: After | None = None,
 ) -> None:
-    """Improve ``policy`` by ``updates`` rounds of collecting and optimising.
+    """Improve ``policy`` by ``updates`` rounds of collecting and optimising: :class:`OnPolicy` without its folder.
 
     Args:
         policy: What learns; its ``critic`` is trained too where advantages are ``gae``.
         collect: Returns B rows of fresh episodes.
-        options: See :class:`Options`.
+        options: See :class:`tetrathlon.algos.options.Options`.
         updates: Rounds.
-        after: Called with the number of the round and its metrics; a true answer stops.
-
-    Episodes whose grader failed take no part and are counted (metric ``unscorable``).
+        after: See :data:`After`.
 
     Raises:
         TypeError: Advantages are ``gae`` and the policy has no critic.
         ValueError: The policy decided nothing in what was collected.
         FloatingPointError: A loss is not finite.
     """
-    values = getattr(policy, "critic", None)
-    critic = {id(p) for p in values.parameters()} if isinstance(values, nn.Module) else set()
-    groups = [
-        {"params": [p for p in policy.parameters() if (id(p) in critic) is of_critic], "lr": lr}
-        for of_critic, lr in ((False, options.lr), (True, options.value_lr))
-    ]
-    optimizer = torch.optim.AdamW([group for group in groups if group["params"]], weight_decay=0.0)
-    generator = torch.Generator().manual_seed(options.seed)
-    for round_ in range(updates):
-        collected = collect()
-        rows = [row for row in map(scorable, collected) if row]
-        batch = prepare(policy, policy.collate(rows), options)
-        seen: list[dict[str, float]] = []
-        for _ in range(options.epochs):
-            order = torch.randperm(len(batch), generator=generator)
-            for part in order.tensor_split(min(options.minibatches, len(batch))):
-                loss, metrics = policy_loss(policy, batch.select(part), options)
-                if not torch.isfinite(loss):
-                    raise FloatingPointError(f"the loss of round {round_} is {loss.item()}; weights are as before it")
-                optimizer.zero_grad()
-                loss.backward()
-                norm = nn.utils.clip_grad_norm_(policy.parameters(), options.max_grad_norm)
-                seen.append({**metrics, "grad_norm": float(norm)})
-                optimizer.step()
-        metrics = {name: sum(one[name] for one in seen) / len(seen) for name in seen[0]}
-        metrics["reward"] = float(batch.total_reward.mean())
-        metrics["unscorable"] = float(sum(map(len, collected)) - sum(map(len, rows)))
-        if after is not None and after(round_, metrics):
+    learner = Learner(policy, options, updates)
+    for number in range(updates):
+        metrics = learner.update(collect())
+        if after is not None and after(number, metrics):
             return
 
 
-@torch.no_grad()
-def prepare(policy: TrainablePolicy, batch: Decisions, options: Options) -> Decisions:
-    """Add ``old_logp``, ``advantage`` and, with a critic, ``returns``."""
-    if not batch.mask.any():
-        raise ValueError("nothing in these episodes was decided by the policy: there is nothing to learn from")
-    evaluation = policy.evaluate(batch)
-    batch.old_logp = evaluation.logp
-    if options.advantage == "gae":
-        if evaluation.value is None:
-            raise TypeError(f"advantage='gae' needs a policy with a critic; {type(policy).__name__} gives no value")
-        batch.advantage, batch.returns = gae(
-            batch.reward,
-            evaluation.value,
-            batch.mask,
-            final=batch.final,
-            terminated=batch.terminated,
-            truncated=batch.truncated,
-            env_steps=batch.env_steps,
-            gamma=options.gamma,
-            lam=options.lam,
-        )
-    else:
-        relative = group_relative if options.advantage == "group" else leave_one_out
-        # A row in which the policy decided nothing says nothing of it.
-        score = relative(batch.total_reward.masked_fill(~batch.mask.any(dim=1), torch.nan), batch.group)
-        batch.advantage = score[:, None].expand_as(batch.reward).clone()
-    if options.normalize and batch.mask.sum() > 1:
-        chosen = batch.advantage[batch.mask]
-        batch.advantage = (batch.advantage - chosen.mean()) / (chosen.std() + 1e-8)
-    return batch
+class OnPolicy:
+    """Plays a policy in an environment and learns from what it did, again and again.
+
+    Args:
+        policy: What learns.
+        env_id: Where; its train split.
+        kwargs: Constructor arguments of the environment.
+        scorers: Rewards that need a model, by name.
+        run: Folder of the run; None keeps nothing.
+        resume: Whether to go on with the run in that folder.
+        checkpoint_every: Updates from one checkpoint to the next.
+        after: Called after each update; see :data:`After`.
+        **options: Fields of :class:`Options`.
+
+    Raises:
+        TypeError: There is no such option, or the advantages need a critic that the policy has not.
+        ValueError: An option is out of range.
+        RunError: The folder holds another run.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(update.Options, Play):
+        """What is played, and what is learnt from it."""
+
+        def __post_init__(self) -> None:
+            Play.__post_init__(self)
+            update.Options.__post_init__(self)
+
+    def __init__(
+        self,
+        policy: TrainablePolicy,
+        env_id: str,
+        *,
+        kwargs: Mapping[str, Any] | None = None,
+        scorers: Mapping[str, Scorer] | None = None,
+        run: str | Path | None = None,
+        resume: bool = False,
+        checkpoint_every: int = 10,
+        after: After | None = None,
+        **options: Any,
+    ) -> None:
+        if checkpoint_every < 1:
+            raise ValueError(f"checkpoint_every must be at least 1, got {checkpoint_every!r}")
+        self.options = type(self).Options(**options)
+        self.policy, self.checkpoint_every, self.after = policy, checkpoint_every, after
+        if self.options.advantage == "gae" and getattr(policy, "critic", None) is None:
+            if not callable(add := getattr(policy, "add_critic", None)):
+                raise TypeError(
+                    f"{type(self).__name__} needs a policy with a critic; {type(policy).__name__} has no module "
+                    "'critic' that gives values"
+                )
+            add()
+        self.collector = Collector(policy, env_id, self.options, kwargs=kwargs, scorers=scorers)
+        config = {
+            "algorithm": type(self).__name__,
+            "env": self.collector.env_id,
+            "kwargs": self.collector.kwargs,
+            "options": asdict(self.options),
+            "checkpoint_every": checkpoint_every,
+        }
+        self.run = None if run is None else Run(run, config, resume=resume)
+
+    def learn(self, updates: int) -> list[dict[str, float]]:
+        """Improve the policy until ``updates`` updates are done, those of a resumed run included.
+
+        Returns:
+            The metrics of the updates that were done now.
+
+        Raises:
+            FloatingPointError: A loss is not finite.
+            RunError: Checkpoints are all damaged.
+        """
+        learner = Learner(self.policy, self.options, updates)
+        if self.run is not None:
+            if (found := self.run.checkpoints.load()) is not None:
+                learner.load_state_dict(found[1]["learner"])
+                self.collector.cursor = found[1]["cursor"]
+            self.run.begin(learner.round)
+        history: list[dict[str, float]] = []
+        stop = False
+        while learner.round < updates and not stop:
+            start = time.perf_counter()
+            collected = self.collector.collect()
+            played = time.perf_counter() - start
+            metrics = {**collected.metrics, **learner.update(collected.rows), "seconds_play": played}
+            history.append(metrics)
+            number = learner.round - 1
+            stop = bool(self.after is not None and self.after(number, metrics))
+            if self.run is not None:
+                self.run.note(number, metrics)
+                if stop or learner.round == updates or learner.round % self.checkpoint_every == 0:
+                    self.collector.restart()
+                    state = {"learner": learner.state_dict(), "cursor": self.collector.cursor}
+                    self.run.checkpoints.save(learner.round, state)
+                    self.run.keep(collected.played[:_SAMPLE_EPISODES])
+        return history
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.collector.close()
 
 
-def policy_loss(policy: TrainablePolicy, batch: Decisions, options: Options) -> tuple[torch.Tensor, dict[str, float]]:
-    """Return the loss of one minibatch and what to watch."""
-    assert batch.old_logp is not None and batch.advantage is not None
-    evaluation = policy.evaluate(batch)
-    count = batch.mask.sum()
-    surrogate, ratio = clipped_surrogate(
-        evaluation.logp,
-        batch.old_logp,
-        batch.advantage,
-        batch.mask,
-        clip_low=options.clip_low,
-        clip_high=options.clip_high,
-    )
-    entropy = total(evaluation.entropy, batch.mask, count)
-    loss = total(surrogate, batch.mask, count) - options.entropy_coef * entropy
-    if batch.returns is not None and evaluation.value is not None:
-        error = squared_error(evaluation.value, batch.returns, batch.mask)
-        loss = loss + options.value_coef * total(error, batch.mask, count)
-    outside = (ratio < 1 - options.clip_low) | (ratio > 1 + options.clip_high)
-    metrics = {
-        "loss": float(loss.detach()),
-        "entropy": float(entropy.detach()),
-        "clip_fraction": float(total(outside.float(), batch.mask, count)),
-    }
-    return loss, metrics
+class GRPO(OnPolicy):
+    """Group relative policy optimisation (Shao et al., 2024, DeepSeekMath, section 4.1).
+
+    One optimizer step a batch, with the divergence from the start left out, as is usual with verifiable rewards.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(OnPolicy.Options):
+        """GRPO's settings."""
+
+        advantage: Advantage = "group"
+        reduction: Reduction = "episode_mean"
+        epochs: int = 1
+        minibatches: int = 1
+
+
+class DrGRPO(GRPO):
+    """GRPO without the two divisions that favour short right and long wrong answers (Liu et al., 2025)."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(GRPO.Options):
+        """GRPO's settings, but for these."""
+
+        scale: Any = "none"
+        reduction: Reduction = "decision_mean"
+
+
+class DAPO(GRPO):
+    """GRPO with Clip-Higher, dynamic sampling, a token mean and overlong filtering (Yu et al., 2025)."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(GRPO.Options):
+        """GRPO's settings, but for these."""
+
+        clip_high: float = 0.28
+        reduction: Reduction = "decision_mean"
+        mask_cut: bool = True
+        resample: int = 3
+
+
+class GSPO(GRPO):
+    """GRPO with the ratio of a whole answer, its length taken out (Zheng et al., 2025)."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(GRPO.Options):
+        """GRPO's settings, but for these."""
+
+        ratio: Level = "episode"
+        clip_low: float = 3e-4
+        clip_high: float = 4e-4
+
+
+class RLOO(OnPolicy):
+    """REINFORCE with the mean of the other answers as baseline (Ahmadian et al., 2024, eq. 8)."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(OnPolicy.Options):
+        """RLOO's settings."""
+
+        advantage: Advantage = "leave_one_out"
+        epochs: int = 1
+        minibatches: int = 1
+
+
+class REINFORCE(OnPolicy):
+    """The score less a moving mean of the past times the score function (Williams, 1992)."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(OnPolicy.Options):
+        """REINFORCE's settings."""
+
+        advantage: Advantage = "moving_average"
+        groups: int = 64
+        group_size: int = 1
+        epochs: int = 1
+        minibatches: int = 1
+
+
+class PPO(OnPolicy):
+    """Proximal policy optimisation with a critic (Schulman et al., 2017), for language and control alike.
+
+    For control give ``horizon``, and ``groups`` slots that play.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(OnPolicy.Options):
+        """PPO's settings."""
+
+        advantage: Advantage = "gae"
+        groups: int = 64
+        group_size: int = 1
+        normalize: bool = True
+
+
+ALGORITHMS: Mapping[str, type[OnPolicy]] = {
+    algorithm.__name__.lower(): algorithm for algorithm in (GRPO, DrGRPO, DAPO, GSPO, RLOO, REINFORCE, PPO)
+}
+"""By the names of the command line."""

@@ -107,13 +107,18 @@ def _text(name: str, env: str, **kwargs: Any) -> Entry:
     return Entry(name=name, env=f"tetrathlon/{env}", kwargs={**_SHORT, **kwargs}, episodes=_EPISODES)
 
 
+def _long(name: str, env: str, episodes: int, **kwargs: Any) -> Entry:
+    """Return an entry whose replies are long, so that there are fewer of them."""
+    return Entry(name=name, env=f"tetrathlon/{env}", kwargs=kwargs, episodes=episodes)
+
+
 def _gym(name: str, task: str, **kwargs: Any) -> Entry:
     return _text(name, "ReasoningGym-v0", task=task, shots=4, **kwargs)
 
 
 QUICK = Suite(
     name="quick",
-    version=1,
+    version=2,
     # Shots where they help SmolLM2-135M-Instruct to answer at all; in sums it copies the answers shown.
     entries=(
         _text("1-digit sums", "Arithmetic-v0", digits=1),
@@ -130,6 +135,9 @@ QUICK = Suite(
         _gym("letters in a text", "letter_counting"),
         _gym("leg counting", "leg_counting"),
         _gym("spell backward", "spell_backward", max_tokens=16),
+        _text("word problem", "Math-v0", shots=4, max_tokens=24),
+        _long("instruction", "Format-v0", 24, count=1, max_tokens=96),
+        _long("function", "Code-v0", 16, max_tokens=128),
     ),
 )
 """Runs in minutes on two CPU cores, a 135M language model included."""

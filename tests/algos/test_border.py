@@ -12,9 +12,11 @@ from tests.algos.toys import CharTablePolicy, ChunkPolicy, MLPPolicy, TablePolic
 from tetrathlon.agents.decisions import Decisions, layout
 from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.algos.advantages import gae, next_values
+from tetrathlon.algos.batch import policy_loss, prepare
 from tetrathlon.algos.columns import select
 from tetrathlon.algos.losses import episode_sums, expectile, total
-from tetrathlon.algos.on_policy import Options, policy_loss, prepare, train
+from tetrathlon.algos.on_policy import train
+from tetrathlon.algos.options import Options
 from tetrathlon.algos.preferences import dpo
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.slots import Slots
@@ -83,7 +85,7 @@ class TestTable:
         policy = TablePolicy(1, 2)
         episodes = [states([0, 0], [r], group=0) for r in (1.0, 0.0)]
         episodes[1].steps[0].action = 1
-        batch = prepare(policy, policy.collate([[e] for e in episodes]), Options(advantage="leave_one_out"))
+        batch = prepare(policy, policy.collate([[e] for e in episodes]), Options(advantage="leave_one_out"))[0]
         assert batch.advantage is not None and batch.advantage.tolist() == [[1.0], [-1.0]]
         policy_loss(policy, batch, Options(advantage="leave_one_out"))[0].backward()
         # d/dlogit of -(1/2)(log p0 - log p1) at p = (1/2, 1/2), half a decision each.
@@ -100,7 +102,7 @@ class TestTable:
         episodes = [paid_before, states([0, 1], [1.0], group=0), states([0, 1], [0.0], group=0), forced]
         batch = policy.collate([[episode] for episode in episodes])
         assert batch.total_reward.tolist() == [1.0, 1.0, 0.0, 0.0]
-        batch = prepare(policy, batch, Options(advantage="leave_one_out"))
+        batch = prepare(policy, batch, Options(advantage="leave_one_out"))[0]
         assert batch.advantage is not None
         assert batch.advantage[:, 0].tolist() == pytest.approx([0.5, 0.5, -1.0, 0.0])
 
@@ -310,7 +312,7 @@ class TestTool:
     def test_no_gradient_at_tokens_that_the_policy_did_not_write(self) -> None:
         policy, episodes = self.play()
         options = Options(advantage="gae", entropy_coef=0.1)
-        batch = prepare(policy, policy.collate([[episode] for episode in episodes]), options)
+        batch = prepare(policy, policy.collate([[episode] for episode in episodes]), options)[0]
         scores = policy.scores(batch).detach().requires_grad_()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(policy, "evaluate", lambda decisions: policy.evaluate_scores(decisions, scores))

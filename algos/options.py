@@ -1,0 +1,126 @@
+"""What the on-policy trainer does with a batch: every choice that papers and libraries make differently, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tetrathlon.algos.advantages import Scale
+from tetrathlon.algos.denominators import Reduction
+from tetrathlon.algos.kl import Estimator
+from tetrathlon.algos.losses import ValueClip
+from tetrathlon.algos.segments import Level
+
+Advantage = Literal["group", "leave_one_out", "gae", "returns", "batch_mean", "moving_average"]
+"""Relative to the group (GRPO), to the others of the group (RLOO), or to a critic (PPO); the whitened return of each
+decision (REINFORCE++); the score less the mean of the batch, or of past batches (REINFORCE)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Where the reward comes from, how the advantage is estimated, what keeps the update stable.
+
+    Raises:
+        ValueError: A value is out of range, or two do not go together.
+    """
+
+    advantage: Advantage = "group"
+    """See :data:`Advantage`."""
+    scale: Scale = "std"
+    """Of group advantages: divided by the group's standard deviation, or centred alone."""
+    ddof: int = 1
+    """Of that deviation: 1 divides the squares by n - 1, 0 by n."""
+    eps: float = 1e-6
+    """Added to that deviation."""
+    gamma: float = 1.0
+    """Discount of one environment step; read with ``gae`` and ``returns``."""
+    lam: float = 0.95
+    """Trace of GAE, of one decision."""
+    baseline_decay: float = 0.9
+    """How much of the past a ``moving_average`` keeps."""
+    normalize: bool = False
+    """Whether advantages are brought to mean 0 and standard deviation 1 over the batch."""
+    credit: Level = "decision"
+    """Where advantages live and values are learnt: each decision, or the first one of a turn or of an episode."""
+
+    ratio: Level = "decision"
+    """Whose probability ratio counts: each decision's, or the mean of its turn or episode (GSPO)."""
+    clip_low: float = 0.2
+    """How far below 1 the ratio counts (PPO, section 3)."""
+    clip_high: float = 0.2
+    """How far above 1 the ratio counts (Clip-Higher where it is larger: DAPO)."""
+    dual_clip: float | None = None
+    """Bounds the loss of a negative advantage by this times the advantage; None: no bound."""
+    importance_cap: float | None = None
+    """Largest weight that corrects for a sampler whose probabilities differ from the trainer's; None: no correction."""
+    reduction: Reduction = "decision_mean"
+    """How losses of decisions become one; see :data:`~tetrathlon.algos.denominators.Reduction`."""
+    length_constant: float | None = None
+    """By what ``episode_sum`` divides: the length limit."""
+    mask_cut: bool = False
+    """Whether episodes that a length limit cut leave the loss (overlong filtering: DAPO, section 3.4)."""
+
+    kl_coef: float = 0.0
+    """Weight of the divergence from the reference; 0: there is no reference."""
+    kl_in: Literal["loss", "reward"] = "loss"
+    """Whether the divergence is a loss, or a price on the reward of each decision."""
+    kl_estimator: Estimator | None = None
+    """See :data:`~tetrathlon.algos.kl.Estimator`. None: k3 in the loss and k1 in the reward, where k3 would make rare
+    decisions dear instead of those that left the reference."""
+    reference_decay: float | None = None
+    """How much of the reference stays after an update (an exponential mean of the policy); None: it is the start."""
+    entropy_coef: float = 0.0
+    """Weight of the entropy bonus."""
+    value_coef: float = 0.5
+    """Weight of the value loss."""
+    value_clip: float | None = None
+    """How far a value may move from what it was; None: as far as it likes."""
+    value_clip_mode: ValueClip = "none"
+    """See :data:`~tetrathlon.algos.losses.ValueClip`."""
+
+    epochs: int = 4
+    """Passes over a batch."""
+    minibatches: int = 4
+    """Optimizer steps a pass; groups are dealt at random, and stay together."""
+    max_cost: float | None = None
+    """What is evaluated at once, in the policy's own unit (tokens for language); gradients of the parts add up. None:
+    a minibatch."""
+    lr: float | None = None
+    """Learning rate of the policy (AdamW); None: what the policy names as its own, else 3e-4."""
+    value_lr: float = 1e-3
+    """Learning rate of ``policy.critic``."""
+    warmup: int = 0
+    """Updates over which learning rates grow from 0."""
+    decay: Literal["constant", "linear", "cosine"] = "constant"
+    """How learning rates fall to 0 over the updates that were asked for."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Of AdamW."""
+    weight_decay: float = 0.0
+    """Of AdamW."""
+    max_grad_norm: float = 1.0
+    """Largest gradient norm."""
+    target_kl: float | None = None
+    """Divergence from the policy before the update at which the passes over a batch end; None: they do not."""
+    seed: int = 0
+    """Seed of the starts and of the dealing."""
+
+    @property
+    def estimator(self) -> Estimator:
+        """The estimate of the divergence that is used."""
+        return self.kl_estimator or ("k3" if self.kl_in == "loss" else "k1")
+
+    def __post_init__(self) -> None:
+        for name, low in (("epochs", 1), ("minibatches", 1), ("warmup", 0), ("ddof", 0)):
+            if getattr(self, name) < low:
+                raise ValueError(f"{name} must be at least {low}, got {getattr(self, name)!r}")
+        for name in ("gamma", "lam"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be from 0 to 1, got {getattr(self, name)!r}")
+        for name in ("clip_low", "clip_high", "max_grad_norm", "max_cost"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise ValueError(f"{name} must be above 0, got {value!r}")
+        if (self.reduction == "episode_sum") != (self.length_constant is not None):
+            raise ValueError(
+                f"length_constant is the length limit of reduction='episode_sum', got {self.length_constant!r} "
+                f"for {self.reduction!r}"
+            )

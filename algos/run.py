@@ -1,0 +1,79 @@
+"""A training run on disk: what it is, how it went, and where it can go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tetrathlon.algos.checkpoint import Checkpoints
+from tetrathlon.envs.episode import Episode, save_episodes, write_aside
+
+_CONFIG, _METRICS = "config.json", "metrics.jsonl"
+
+
+class RunError(ValueError):
+    """A folder holds another run than the one that is to go on there."""
+
+
+class Run:
+    """The folder of a run: ``config.json``, ``metrics.jsonl``, ``episodes.jsonl`` and ``checkpoints/``.
+
+    Args:
+        folder: Made if it is not there.
+        config: What is run, as JSON data.
+        resume: Whether to go on with what is there.
+
+    Raises:
+        RunError: The folder holds a run and ``resume`` is false, or one of another configuration.
+        OSError: The folder cannot be written.
+    """
+
+    def __init__(self, folder: str | Path, config: Mapping[str, Any], *, resume: bool = False) -> None:
+        self.folder = Path(folder)
+        self.checkpoints = Checkpoints(self.folder / "checkpoints")
+        wanted = json.loads(json.dumps(config))
+        path = self.folder / _CONFIG
+        if path.is_file():
+            if not resume:
+                raise RunError(f"{self.folder} holds a run; go on with it (resume), or choose another folder")
+            there = json.loads(path.read_text("utf-8"))
+            if differ := sorted(key for key in {*there, *wanted} if there.get(key) != wanted.get(key)):
+                told = "; ".join(f"{key}: {there.get(key)!r} there, {wanted.get(key)!r} now" for key in differ)
+                raise RunError(f"{self.folder} holds another run ({told})")
+        else:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_aside(path, (json.dumps(wanted, indent=1) + "\n").encode())
+
+    def begin(self, update: int) -> None:
+        """Forget what was noted from ``update`` on: it will be done again."""
+        path = self.folder / _METRICS
+        if path.is_file():
+            kept = [line for line in self.metrics() if line["update"] < update]
+            write_aside(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+
+    def note(self, update: int, metrics: Mapping[str, float]) -> None:
+        """Append the metrics of an update."""
+        line = json.dumps({"update": update, **{name: _finite(value) for name, value in metrics.items()}})
+        with open(self.folder / _METRICS, "ab", buffering=0) as file:
+            file.write(f"{line}\n".encode("ascii"))
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return what was noted; a line that a kill left half written is left out."""
+        lines = []
+        path = self.folder / _METRICS
+        for line in path.read_text("ascii", "replace").splitlines() if path.is_file() else ():
+            try:
+                lines.append(json.loads(line))
+            except ValueError:
+                continue
+        return lines
+
+    def keep(self, episodes: Iterable[Episode]) -> None:
+        """Write sample episodes in place of the last ones."""
+        save_episodes(self.folder, episodes)
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value and abs(value) != float("inf") else None

@@ -1,0 +1,402 @@
+"""The trainer: what it plays, what it learns from, what it keeps on disk, and that none of it depends on chance."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from tests.algos.toys import MLPPolicy, TablePolicy
+from tetrathlon.algos.batch import policy_loss, prepare
+from tetrathlon.algos.checkpoint import Checkpoints
+from tetrathlon.algos.learner import Learner
+from tetrathlon.algos.on_policy import ALGORITHMS, DAPO, GRPO, GSPO, PPO, REINFORCE, RLOO, DrGRPO, OnPolicy
+from tetrathlon.algos.options import Options
+from tetrathlon.algos.run import RunError
+from tetrathlon.envs.episode import Episode
+
+
+class Doors(gym.Env[int, int]):
+    """``length`` doors in a row; the right one of four is that of the observation, and pays 1."""
+
+    observation_space = spaces.Discrete(3)
+    action_space = spaces.Discrete(4)
+
+    def __init__(self, length: int = 2, broken: bool = False) -> None:
+        self.length, self.broken = length, broken
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at = 0
+        self.seen = int(self.np_random.integers(3))
+        return self.seen, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        right = int(action) == self.seen + 1
+        self.at += 1
+        self.seen = int(self.np_random.integers(3))
+        over = self.at >= self.length
+        info: dict[str, Any] = {"reward_terms": {"door": float(right)}, "is_success": right}
+        if over and self.broken:
+            info["grader_error"] = "broken"
+        return self.seen, float(right), over, False, info
+
+
+@pytest.fixture(autouse=True)
+def doors() -> Any:
+    gym.register("Doors-v0", entry_point=Doors)
+    yield
+    del gym.registry["Doors-v0"]
+
+
+def weights(policy: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in policy.parameters()])
+
+
+class Seeded(TablePolicy):
+    """A table policy whose stream of actions is part of its state."""
+
+    def get_extra_state(self) -> dict[str, Any]:
+        return {"generator": self.generator.get_state()}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        self.generator.set_state(state["generator"])
+
+
+SMALL = {"groups": 4, "group_size": 4, "lr": 0.05}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_learns_which_door_is_paid(name: str) -> None:
+    options: dict[str, Any] = {"lr": 0.1, "groups": 8, "group_size": 8}
+    if name in ("ppo", "reinforce"):
+        options |= {"groups": 64, "group_size": 1}
+    if name == "gspo":
+        options |= {"clip_low": 0.2, "clip_high": 0.2}
+    policy = TablePolicy(3, 4, seed=1)
+    history = ALGORITHMS[name](policy, "Doors-v0", **options).learn(60)
+    right = policy.logits.softmax(-1)[torch.arange(3), torch.arange(3) + 1]
+    assert bool((right > 0.8).all()), right
+    assert history[0]["episode_reward"] < 1.0 < 1.5 < history[-1]["episode_reward"]
+
+
+def test_presets_are_the_papers_settings() -> None:
+    assert asdict(DrGRPO.Options()) == asdict(GRPO.Options(scale="none", reduction="decision_mean"))
+    assert DAPO.Options().clip_high == 0.28 and DAPO.Options().resample > 0
+    assert GSPO.Options().ratio == "episode" and RLOO.Options().advantage == "leave_one_out"
+    assert PPO.Options().advantage == "gae" and REINFORCE.Options().group_size == 1
+
+
+def test_groups_are_the_same_start_and_every_start_is_asked_once() -> None:
+    algorithm = GRPO(TablePolicy(3, 4), "Doors-v0", **SMALL)
+    rows = algorithm.collector.collect().rows + algorithm.collector.collect().rows
+    assert [len(row) for row in rows] == [1] * 32
+    seeds = [row[0].seed for row in rows]
+    assert all(len(set(seeds[i : i + 4])) == 1 for i in range(0, 32, 4)) and len(set(seeds)) == 8
+    again = GRPO(TablePolicy(3, 4), "Doors-v0", **SMALL).collector.collect().rows
+    assert [row[0].seed for row in again] == seeds[:16]
+    assert {row[0].seed for row in GRPO(TablePolicy(3, 4), "Doors-v0", seed=1, **SMALL).collector.collect().rows} & set(
+        seeds
+    ) == set()
+
+
+@pytest.mark.parametrize("reduction", ["decision_mean", "episode_mean", "episode_sum"])
+@pytest.mark.parametrize("max_cost", [2.0, 5.0, 1_000.0])
+def test_an_update_does_not_depend_on_the_parts_that_it_is_evaluated_in(reduction: Any, max_cost: float) -> None:
+    def updated(max_cost: float | None) -> tuple[torch.Tensor, dict[str, float]]:
+        policy = TablePolicy(3, 4, seed=2)
+        constant = 10.0 if reduction == "episode_sum" else None
+        options = Options(
+            advantage="gae",
+            reduction=reduction,
+            length_constant=constant,
+            entropy_coef=0.1,
+            kl_coef=0.1,
+            lr=0.1,
+            max_cost=max_cost,
+        )
+        collected = RLOO(policy, "Doors-v0", **SMALL).collector.collect()
+        metrics = Learner(policy, options).update(collected.rows)
+        return weights(policy), metrics
+
+    (whole, told), (cut, told_too) = updated(None), updated(max_cost)
+    assert torch.allclose(whole, cut, atol=1e-6)
+    for name, value in told.items():
+        if not name.startswith("seconds"):
+            assert told_too[name] == pytest.approx(value, abs=1e-5), name
+
+
+def test_the_first_ratio_is_exactly_1_and_no_learning_rate_changes_nothing() -> None:
+    policy = TablePolicy(3, 4)
+    before = weights(policy)
+    history = PPO(policy, "Doors-v0", lr=0.0, value_lr=0.0, groups=8, epochs=3, max_cost=4.0).learn(2)
+    assert torch.equal(weights(policy), before)
+    for metrics in history:
+        assert metrics["first_ratio_error"] == 0.0 and metrics["kl_old"] == 0.0 and metrics["clip_fraction"] == 0.0
+        assert metrics["sampler_drift"] < 1e-6
+
+
+@pytest.mark.parametrize("where", ["loss", "reward"])
+def test_the_reference_holds_the_policy_back(where: Any) -> None:
+    entropy = {}
+    for coef in (0.0, 1.0):
+        policy = TablePolicy(3, 4, seed=1)
+        GRPO(policy, "Doors-v0", kl_coef=coef, kl_in=where, scale="none", groups=8, group_size=8, lr=0.1).learn(30)
+        logp = policy.logits.detach().log_softmax(-1)
+        entropy[coef] = float(-(logp.exp() * logp).sum(-1).mean())
+    assert entropy[0.0] < 0.4 < 0.8 < entropy[1.0]  # the start has log 4, 1.39
+
+
+def test_a_reference_that_follows_is_between_the_start_and_the_policy() -> None:
+    policy = TablePolicy(3, 4)
+    algorithm = GRPO(policy, "Doors-v0", kl_coef=0.01, reference_decay=0.5, **SMALL)
+    learner = Learner(policy, algorithm.options)
+    learner.update(algorithm.collector.collect().rows)
+    assert learner.reference is not None
+    reference = dict(learner.reference.named_parameters())["logits"]
+    assert torch.allclose(reference, 0.5 * policy.logits, atol=1e-7) and bool(policy.logits.any())
+
+
+def test_equal_rewards_push_with_the_divergence_alone_or_not_at_all() -> None:
+    for coef, moves in ((0.0, False), (0.5, True)):
+        policy = TablePolicy(3, 4)
+        options = Options(kl_coef=coef, lr=0.1, epochs=1, minibatches=1)
+        learner = Learner(policy, options)
+        with torch.no_grad():
+            policy.logits[:, 0] += 1.0
+        rows = RLOO(policy, "Doors-v0", **SMALL).collector.collect().rows
+        for row in rows:
+            for step in row[0].steps:
+                step.reward = 0.7
+        before = weights(policy)
+        metrics = learner.update(rows)
+        assert torch.equal(weights(policy), before) is not moves
+        assert metrics["informative_groups"] == 0.0
+
+
+def test_learning_rates_grow_and_fall() -> None:
+    options = Options(lr=1.0, warmup=2, decay="linear")
+    learner = Learner(TablePolicy(3, 4), options, updates=6)
+    seen = []
+    for learner.round in range(7):
+        seen.append(learner._scale())
+    assert seen == pytest.approx([0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0])
+    cosine = Learner(TablePolicy(3, 4), Options(decay="cosine"), updates=4)
+    cosine.round = 2
+    assert cosine._scale() == pytest.approx(0.5)
+
+
+def test_passes_end_at_the_target_divergence() -> None:
+    steps = []
+    for target in (None, 1e-9):
+        options = {"epochs": 4, "minibatches": 2, "lr": 0.1, "target_kl": target}
+        steps.append(RLOO(TablePolicy(3, 4), "Doors-v0", groups=4, group_size=4, **options).learn(1)[0]["steps"])
+    assert steps == [8.0, 2.0]
+
+
+def test_dynamic_sampling_keeps_groups_that_differ() -> None:
+    policy = TablePolicy(3, 4)
+    with torch.no_grad():
+        policy.logits[:] = -3.0
+        policy.logits[torch.arange(3), torch.arange(3) + 1] = 0.0  # nearly always right
+    plain = GRPO(policy, "Doors-v0", kwargs={"length": 1}, **SMALL).collector.collect()
+    fussy = GRPO(policy, "Doors-v0", kwargs={"length": 1}, resample=20, **SMALL).collector.collect()
+    assert len(fussy.rows) == 16 and fussy.metrics["useful_groups"] < 1.0
+
+    def signals(rows: Sequence[Sequence[Episode]]) -> int:
+        rewards = [row[0].total_reward for row in rows]
+        return sum(len(set(rewards[i : i + 4])) > 1 for i in range(0, 16, 4))
+
+    assert signals(fussy.rows) == 4 > signals(plain.rows)
+    banded = GRPO(policy, "Doors-v0", kwargs={"length": 1}, resample=3, band=(0.0, 0.3), **SMALL).collector.collect()
+    assert banded.rows and banded.metrics["useful_groups"] < fussy.metrics["useful_groups"]
+
+
+def test_scorers_are_terms_of_their_own() -> None:
+    def long(episodes: Sequence[Episode]) -> list[float]:
+        return [0.25 * len(episode) for episode in episodes]
+
+    algorithm = GRPO(TablePolicy(3, 4), "Doors-v0", scorers={"long": long}, **SMALL)
+    collected = algorithm.collector.collect()
+    assert collected.metrics["reward_terms/long"] == 0.5
+    for row in collected.rows:
+        last = row[0].steps[-1]
+        assert last.reward == pytest.approx(sum(last.info["reward_terms"].values()))
+    with pytest.raises(ValueError, match="'long' gave 1 scores for 16 episodes"):
+        GRPO(TablePolicy(3, 4), "Doors-v0", scorers={"long": lambda _: [1.0]}, **SMALL).collector.collect()
+
+
+def test_unscorable_episodes_are_counted_and_teach_nothing() -> None:
+    policy = TablePolicy(3, 4)
+    with pytest.raises(ValueError, match="nothing in these episodes"):
+        GRPO(policy, "Doors-v0", kwargs={"broken": True}, **SMALL).learn(1)
+
+
+class TestRuns:
+    """A run on disk."""
+
+    @staticmethod
+    def algorithm(folder: Path | None, resume: bool = False, after: Any = None, **options: Any) -> OnPolicy:
+        settings = {"groups": 4, "group_size": 4, "lr": 0.05, "kl_coef": 0.01, "epochs": 2, "minibatches": 2, **options}
+        return GRPO(
+            Seeded(3, 4, seed=3), "Doors-v0", run=folder, resume=resume, checkpoint_every=2, after=after, **settings
+        )
+
+    @pytest.mark.parametrize("stop", [1, 3, 4, 7])
+    def test_a_run_that_died_goes_on_to_the_same_weights(self, tmp_path: Path, stop: int) -> None:
+        class Died(Exception):
+            pass
+
+        def die(number: int, metrics: dict[str, float]) -> None:
+            if number == stop:
+                raise Died
+
+        whole = self.algorithm(tmp_path / "whole")
+        whole.learn(8)
+        with pytest.raises(Died):
+            self.algorithm(tmp_path / "cut", after=die).learn(8)
+        cut = self.algorithm(tmp_path / "cut", resume=True)
+        cut.learn(8)
+        assert torch.equal(weights(cut.policy), weights(whole.policy))
+        noted = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "cut")]
+        for one, other in zip(*[[json.loads(line) for line in lines] for lines in noted], strict=True):
+            assert {k: v for k, v in one.items() if "seconds" not in k} == {
+                k: v for k, v in other.items() if "seconds" not in k
+            }
+
+    def test_more_updates_go_on_from_the_end(self, tmp_path: Path) -> None:
+        self.algorithm(tmp_path / "run").learn(3)
+        longer = self.algorithm(tmp_path / "run", resume=True)
+        assert len(longer.learn(5)) == 2
+        whole = self.algorithm(None)
+        whole.learn(5)
+        assert torch.equal(weights(longer.policy), weights(whole.policy))
+
+    def test_a_damaged_checkpoint_is_named_and_the_one_before_is_taken(self, tmp_path: Path) -> None:
+        self.algorithm(tmp_path / "run").learn(4)
+        newest = tmp_path / "run/checkpoints/step-00000004/state.pt"
+        newest.write_bytes(newest.read_bytes()[:-100])
+        again = self.algorithm(tmp_path / "run", resume=True)
+        with pytest.warns(UserWarning, match=r"step-00000004 is damaged .* the one before it is taken"):
+            assert len(again.learn(4)) == 2
+        for path in (tmp_path / "run/checkpoints").glob("step-*/state.pt"):
+            path.write_bytes(b"")
+        with pytest.warns(UserWarning, match="damaged"), pytest.raises(ValueError, match="all checkpoints in"):
+            self.algorithm(tmp_path / "run", resume=True).learn(4)
+
+    def test_a_half_written_checkpoint_is_none(self, tmp_path: Path) -> None:
+        checkpoints = Checkpoints(tmp_path)
+        assert checkpoints.load() is None
+        checkpoints.save(1, {"a": torch.ones(2)})
+        (tmp_path / ".step-00000002.77").mkdir()
+        (tmp_path / ".step-00000002.77/state.pt").write_bytes(b"half")
+        found = checkpoints.load()
+        assert found is not None and found[0] == 1 and torch.equal(found[1]["a"], torch.ones(2))
+        for step in (2, 3, 4):
+            checkpoints.save(step, {})
+        assert sorted(path.name for path in tmp_path.glob("step-*")) == ["step-00000003", "step-00000004"]
+
+    def test_another_configuration_is_refused_by_name(self, tmp_path: Path) -> None:
+        self.algorithm(tmp_path / "run").learn(1)
+        with pytest.raises(RunError, match="holds a run; go on with it"):
+            self.algorithm(tmp_path / "run")
+        with pytest.raises(RunError, match=r"options: .*'lr': 0.05.* there, .*'lr': 0.5.* now"):
+            self.algorithm(tmp_path / "run", resume=True, lr=0.5)
+
+    def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(OSError, match="file"):
+            self.algorithm(tmp_path / "file" / "run")
+        algorithm = self.algorithm(tmp_path / "run")
+        (tmp_path / "run/checkpoints").write_text("in the way")
+        with pytest.raises(OSError, match="checkpoint step-00000001 cannot be written"):
+            algorithm.learn(1)
+
+
+def test_a_loss_that_is_not_finite_leaves_the_weights() -> None:
+    policy = TablePolicy(3, 4)
+    rows = RLOO(policy, "Doors-v0", **SMALL).collector.collect().rows
+    learner = Learner(policy, Options(advantage="gae"))
+    rows[3][0].steps[0].reward = float("nan")
+    before = weights(policy)
+    with pytest.raises(FloatingPointError, match="round 0"):
+        learner.update(rows)
+    assert torch.equal(weights(policy), before)
+
+
+def test_stretches_go_on_and_restart_at_checkpoints() -> None:
+    algorithm = PPO(MLPPolicy(4, 2), "CartPole-v1", horizon=16, groups=4, vector="no")
+    first, second = algorithm.collector.collect(), algorithm.collector.collect()
+    assert [sum(len(episode) for episode in row) for row in first.rows] == [16] * 4
+    begun = {row[-1].seed for row in first.rows if not row[-1].ended}
+    assert begun <= {row[0].seed for row in second.rows}
+    algorithm.collector.restart()
+    assert not begun & {row[0].seed for row in algorithm.collector.collect().rows}
+    native = PPO(MLPPolicy(4, 2), "CartPole-v1", horizon=16, groups=4)
+    assert native.learn(2)[1]["decisions"] > 4 * 12
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": 0}, "groups must be at least 1, got 0"),
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"gamma": 1.5}, "gamma must be from 0 to 1, got 1.5"),
+        ({"clip_low": 0.0}, "clip_low must be above 0, got 0.0"),
+        ({"horizon": 8, "group_size": 2}, "with horizon=8 there are no groups"),
+        ({"band": (0.5, 0.5)}, "band must be two shares"),
+        ({"reduction": "episode_sum"}, "length_constant is the length limit"),
+        ({"length_constant": 3.0}, "length_constant is the length limit"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RLOO(TablePolicy(3, 4), "Doors-v0", **options)
+
+
+def test_wrong_policies() -> None:
+    class NoCritic(TablePolicy):
+        def __init__(self) -> None:
+            super().__init__(3, 4)
+            del self.critic
+
+    with pytest.raises(TypeError, match="PPO needs a policy with a critic; NoCritic has no"):
+        PPO(NoCritic(), "Doors-v0")
+    with pytest.raises(ValueError, match=r"bfloat16, in which an update of 1e-5 rounds to nothing"):
+        Learner(TablePolicy(3, 4).bfloat16(), Options())
+    with pytest.raises(ValueError, match="no parameter that learns"):
+        Learner(TablePolicy(3, 4).requires_grad_(False), Options())
+
+
+def test_credit_by_turn_is_that_of_decisions_where_each_turn_is_one() -> None:
+    policy = TablePolicy(3, 4, seed=5)
+    rows = RLOO(policy, "Doors-v0", **SMALL).collector.collect().rows
+    found = {}
+    for credit in ("decision", "turn", "episode"):
+        options = Options(advantage="gae", credit=credit)  # type: ignore[arg-type]
+        batch = prepare(policy, policy.collate(rows), options)[0]
+        loss, _ = policy_loss(policy, batch, options)
+        found[credit] = (batch.advantage, loss.item())
+        if credit == "episode":
+            assert batch.advantage is not None
+            assert torch.equal(batch.advantage[:, 0], batch.advantage[:, 1])
+    assert found["decision"][0] is not None and torch.equal(found["decision"][0], found["turn"][0])
+    assert found["decision"][1] == found["turn"][1] != found["episode"][1]
+
+
+def test_a_copy_learns_the_same() -> None:
+    one = Seeded(3, 4, seed=7)
+    other = copy.deepcopy(one)
+    for policy in (one, other):
+        GRPO(policy, "Doors-v0", **SMALL).learn(3)
+    assert torch.equal(weights(one), weights(other))
+    assert np.isfinite(weights(one).numpy()).all()
