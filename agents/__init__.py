@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tetrathlon.agents.chat_policy import ChatPolicy
     from tetrathlon.agents.decisions import Decisions, Evaluation
-    from tetrathlon.agents.evaluation import Result, evaluate
+    from tetrathlon.agents.evaluation import evaluate
     from tetrathlon.agents.language import LanguagePolicy
     from tetrathlon.agents.naming import make_policy
     from tetrathlon.agents.policy import Acted, ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
+    from tetrathlon.agents.result import Result
     from tetrathlon.agents.rollout import Rollout, Start
     from tetrathlon.agents.smollm import smollm2
     from tetrathlon.agents.trainable import TrainablePolicy
@@ -46,7 +47,7 @@ _HOMES = {
     "LanguagePolicy": "language",
     "Policy": "policy",
     "RandomPolicy": "policy",
-    "Result": "evaluation",
+    "Result": "result",
     "Rollout": "rollout",
     "Start": "rollout",
     "TrainablePolicy": "trainable",

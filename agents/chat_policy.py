@@ -81,10 +81,12 @@ class ChatPolicy:
     ) -> None:
         if not 0 <= temperature < float("inf"):
             raise ValueError(f"temperature must be at least 0, got {temperature!r}")
-        if taken := {"messages", "model", "tools", "stream", "n"} & (extra or {}).keys():
+        if taken := {"messages", "model", "tools", "stream", "n", "temperature"} & (extra or {}).keys():
             raise ValueError(f"extra must not hold {min(taken)!r}: the policy sets it, or cannot read the answer")
         self.temperature, self.seed = temperature, seed
         self.extra = dict(extra or {})
+        # What reports call it, and by what a folder knows whether it was this one that began there.
+        self.__name__ = f"openai:{base_url}#{model}"
         self.server = Server(
             base_url,
             model,

@@ -1,13 +1,12 @@
-"""How well a policy does in an environment: played, counted, and given an interval."""
+"""How well a policy does in an environment: played, saved as it goes, and counted."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,85 +14,14 @@ import numpy as np
 from tetrathlon.agents.journal import Journal, by_start
 from tetrathlon.agents.naming import make_policy, policy_name
 from tetrathlon.agents.policy import Policy
+from tetrathlon.agents.result import MOST_MESSAGES, Result, counts
 from tetrathlon.agents.rollout import Rollout, Start
-from tetrathlon.agents.statistics import bootstrap_mean, majority_at_k, pass_at_k, rate_interval
-from tetrathlon.envs.codec import encode, fingerprint
-from tetrathlon.envs.episode import Episode, scorable
-from tetrathlon.envs.grading.writing import key
+from tetrathlon.envs.codec import encode
+from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.registry import domain_of, known_id, make, split_argument
 from tetrathlon.envs.slots import Slots
 
 _MOST_SLOTS = 16
-_MOST_MESSAGES = 3
-_LEAST_CLUSTERS = 10
-"""Instances from which on a bootstrap over them is trusted; its intervals of fewer are far too narrow."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What an evaluation found. A number is None where there was nothing to take it from."""
-
-    env: str
-    """Full id of the environment."""
-    kwargs: dict[str, Any]
-    """Its constructor arguments, without ``split``."""
-    domain: str
-    """``text``, ``tools``, ``vision``, ``robots`` or ``other``."""
-    split: str | None
-    """Which instances were asked; None for an environment without splits."""
-    policy: str
-    """Name of the policy."""
-    seed: int
-    """Seed of the instances."""
-    greedy: bool
-    """Whether the most likely actions were asked for."""
-    episodes: int
-    """Instances: starts with a seed of their own. Each is played ``samples`` times."""
-    samples: int
-    """Episodes an instance."""
-    distinct: int
-    """Different ``task_id`` among what was played; 0 where the environment gives none."""
-    success: dict[str, Any]
-    """``{mean, low, high, n, interval}`` over the n scorable episodes. ``interval`` is ``wilson``, or ``wilson over
-    instances`` where some of them were asked more than once. With more than one sample it is ``cluster bootstrap``
-    over instances, unless there are fewer than 10 or all are alike, of which a bootstrap sees too little spread."""
-    reward: dict[str, float | None]
-    """``{mean, low, high}`` of the undiscounted sum over scorable episodes, by bootstrap over instances."""
-    reward_terms: dict[str, float | None]
-    """Mean over scorable episodes of what each term paid in sum."""
-    scores: dict[str, float | None]
-    """Mean over scorable episodes of each raw score at the last step that gave it."""
-    pass_at: dict[int, float | None]
-    """k -> the unbiased chance that one of k samples succeeds, over instances with k scorable samples or more."""
-    majority_at: dict[int, float | None] | None
-    """k -> the share of votes among k samples that come out right; None where the environment has no final
-    answers."""
-    steps: float | None
-    """Mean environment steps an episode."""
-    tokens: dict[str, Any] | None
-    """``{mean, total}`` of sampled tokens an episode, as the policy or its server counts; None where nobody does."""
-    lengths: dict[str, Any]
-    """Mean length of a success and of a failure: ``{unit, success, failure}``; the unit is ``tokens``,
-    ``characters`` of the actions or ``steps``."""
-    stop_reasons: dict[str, int]
-    """How often each was given; ``terminated`` or ``truncated`` where the environment gave none."""
-    grader_errors: int
-    """Episodes whose grader failed: they count neither as success nor as failure, nor in any mean of rewards."""
-    grader_messages: list[str]
-    """The first of their messages."""
-    crashes: dict[str, Any]
-    """``{count, messages}`` of episodes that were lost because the environment raised; the first messages."""
-    seconds: float
-    """Wall-clock time."""
-    cpu_seconds: float
-    """Processor time of this process."""
-    episodes_played: tuple[Episode, ...] = field(default=(), repr=False, compare=False)
-    """The episodes, in the order of their starts; not part of the JSON."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return everything but the episodes, as JSON without NaN or infinity."""
-        data = {column.name: getattr(self, column.name) for column in fields(self) if column.name != "episodes_played"}
-        return _strict({**data, "kwargs": encode(self.kwargs)})
 
 
 def evaluate(
@@ -153,86 +81,68 @@ def evaluate(
     greedy = samples == 1 if greedy is None else greedy
     env_id = known_id(env_id)
     kwargs = {**split_argument(env_id, split), **(kwargs or {})}
-    config = {
-        "env": env_id,
-        "kwargs": encode(kwargs),
-        "policy": policy_name(policy),
-        "temperature": temperature if isinstance(policy, str) else None,
-        "seed": seed,
-        "greedy": greedy,
-        "samples": samples,
-        "episodes": episodes,
-    }
     wall, cpu = time.perf_counter(), time.process_time()
-    journal = Journal(out, config, resume) if out is not None else None
-    done = by_start(journal.finished() if journal is not None else [], samples)
-    starts = [
-        Start(seed=instance, group=group)
-        for group, instance in enumerate(instance_seeds(seed, episodes))
-        for number in range(group * samples, (group + 1) * samples)
-        if number not in done
-    ]
-
-    def keep(episode: Episode) -> None:
-        if journal is not None:
-            journal.keep(episode)
-        if on_episode is not None:
-            on_episode(episode)
-
-    if on_episode is not None:
-        for episode in done.values():
-            on_episode(episode)
+    seeds = instance_seeds(seed, episodes)
     crashes: list[str] = []
-    probe = make(env_id, **kwargs)
-    try:
+    with contextlib.ExitStack() as closing:
+        journal: Journal | None = None
+        if out is not None:
+            config = {
+                "env": env_id,
+                "kwargs": encode(kwargs),
+                "policy": policy_name(policy),
+                "temperature": temperature if isinstance(policy, str) else _temperature_of(policy),
+                "seed": seed,
+                "greedy": greedy,
+                "samples": samples,
+                "episodes": episodes,
+            }
+            journal = closing.enter_context(contextlib.closing(Journal(out, config, resume)))
+        done = by_start(journal.finished() if journal is not None else [], seeds, samples)
+        starts = [
+            Start(seed=instance, group=group)
+            for group, instance in enumerate(seeds)
+            for number in range(group * samples, (group + 1) * samples)
+            if number not in done
+        ]
+
+        def keep(episode: Episode) -> None:
+            if journal is not None:
+                journal.keep(episode)
+            if on_episode is not None:
+                on_episode(episode)
+
+        if on_episode is not None:
+            for episode in done.values():
+                on_episode(episode)
+        probe = closing.enter_context(contextlib.closing(make(env_id, **kwargs)))
         actor = make_policy(policy, probe, seed=_part_seed(seed, len(done)), temperature=temperature)
         answer_in = getattr(probe.unwrapped, "answer_in", None)
         if starts:
             pool = Slots(lambda: make(env_id, **kwargs), min(slots or _MOST_SLOTS, len(starts)))
-            try:
+            with contextlib.closing(pool):
                 rollout = Rollout(actor, pool, starts, greedy=greedy, env=env_id, kwargs=kwargs, on_episode=keep)
-                done = by_start([*done.values(), *rollout.episodes()], samples)
+                done = by_start([*done.values(), *rollout.episodes()], seeds, samples)
                 crashes = rollout.crashes
-            finally:
-                pool.close()
-    finally:
-        probe.close()
+        played = [done[number] for number in sorted(done)]
+        result = Result(
+            env=env_id,
+            kwargs={name: value for name, value in kwargs.items() if name != "split"},
+            domain=domain_of(env_id),
+            split=kwargs.get("split"),
+            policy=policy_name(policy),
+            seed=seed,
+            greedy=greedy,
+            episodes=episodes,
+            samples=samples,
+            crashes={"count": len(crashes), "messages": crashes[:MOST_MESSAGES]},
+            episodes_played=tuple(played),
+            **counts(played, samples, answer_in if callable(answer_in) else None),
+            seconds=time.perf_counter() - wall,
+            cpu_seconds=time.process_time() - cpu,
+        )
         if journal is not None:
-            journal.close()
-    played = [done[number] for number in sorted(done)]
-    ks = sorted({2**i for i in range(samples.bit_length())} | {samples})
-    fair = scorable(played)
-    messages = [episode.grader_error for episode in played if episode.grader_error is not None]
-    result = Result(
-        env=env_id,
-        kwargs={name: value for name, value in kwargs.items() if name != "split"},
-        domain=domain_of(env_id),
-        split=kwargs.get("split"),
-        policy=policy_name(policy),
-        seed=seed,
-        greedy=greedy,
-        episodes=episodes,
-        samples=samples,
-        distinct=len({instance_of(episode) for episode in played} - {None}),
-        success=_success(fair, samples),
-        reward=_mean_of([[episode.total_reward for episode in group] for group in _clusters(fair)]),
-        reward_terms=_term_means(fair),
-        scores=_score_means(fair),
-        pass_at={k: _pass_at(fair, k) for k in ks},
-        majority_at={k: _majority_at(fair, k, answer_in) for k in ks} if callable(answer_in) else None,
-        steps=_mean(len(episode) for episode in played),
-        tokens=_tokens(played),
-        lengths=_lengths(fair),
-        stop_reasons=dict(Counter(_stop_reason(episode) for episode in played).most_common()),
-        grader_errors=len(messages),
-        grader_messages=messages[:_MOST_MESSAGES],
-        crashes={"count": len(crashes), "messages": crashes[:_MOST_MESSAGES]},
-        seconds=time.perf_counter() - wall,
-        cpu_seconds=time.process_time() - cpu,
-        episodes_played=tuple(played),
-    )
-    if journal is not None:
-        journal.finish(played, result.to_json())
+            journal.finish(played, result.to_json())
     return result
 
 
@@ -244,155 +154,12 @@ def instance_seeds(seed: int, n: int) -> list[int]:
     return found[:n]
 
 
-def instance_of(episode: Episode) -> str | None:
-    """Return which instance an episode asked, by its ``task_id``; None where the environment gives none."""
-    task = episode.info.get("task_id")
-    if task is None or isinstance(task, str):
-        return task
-    try:
-        return fingerprint(task)  # a list or a dict cannot be counted as it is
-    except TypeError:  # not even JSON
-        return repr(task)
-
-
 def _part_seed(seed: int, done: int) -> int:
     """Return the seed of a policy that begins after ``done`` episodes."""
     return seed if done == 0 else int(np.random.SeedSequence((seed, done)).generate_state(1)[0])
 
 
-def _clusters(episodes: Sequence[Episode]) -> list[list[Episode]]:
-    """Put episodes of the same instance together, whichever starts led to it."""
-    clusters: dict[Hashable, list[Episode]] = defaultdict(list)
-    for episode in episodes:
-        instance = instance_of(episode)
-        clusters[("start", episode.group) if instance is None else instance].append(episode)
-    return list(clusters.values())
-
-
-def _groups(episodes: Sequence[Episode]) -> list[list[Episode]]:
-    groups: dict[int | None, list[Episode]] = defaultdict(list)
-    for episode in episodes:
-        groups[episode.group].append(episode)
-    return list(groups.values())
-
-
-def _says_success(fair: Sequence[Episode]) -> bool:
-    # An environment that never says is_success has no success rate; that is not a rate of 0.
-    return any(episode.last_info.get("is_success") is not None for episode in fair)
-
-
-def _success(fair: Sequence[Episode], samples: int) -> dict[str, Any]:
-    if not _says_success(fair):
-        return {"mean": None, "low": None, "high": None, "n": 0, "interval": None}
-    n, successes = len(fair), sum(episode.is_success for episode in fair)
-    clusters = [[float(episode.is_success) for episode in cluster] for cluster in _clusters(fair)]
-    differ = len({sum(cluster) / len(cluster) for cluster in clusters}) > 1
-    if samples > 1 and differ and len(clusters) >= _LEAST_CLUSTERS:
-        _, low, high = bootstrap_mean(clusters)
-        interval = "cluster bootstrap"
-    else:
-        low, high = rate_interval(successes, n, len(clusters))
-        interval = "wilson" if len(clusters) == n else "wilson over instances"
-    return {"mean": successes / n, "low": low, "high": high, "n": n, "interval": interval}
-
-
-def _mean_of(values_by_instance: list[list[float]]) -> dict[str, float | None]:
-    values = [value for group in values_by_instance for value in group]
-    if not values or not all(map(math.isfinite, values)):
-        return {"mean": None, "low": None, "high": None}
-    return bootstrap_mean(values_by_instance)._asdict()
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    listed = list(values)
-    return float(sum(listed) / len(listed)) if listed else None
-
-
-def _term_means(fair: Sequence[Episode]) -> dict[str, float | None]:
-    sums: dict[str, float] = defaultdict(float)
-    for episode in fair:
-        for step in episode.steps:
-            for name, paid in _numbers(step.info, "reward_terms"):
-                sums[name] += paid
-    return {name: paid / len(fair) for name, paid in sums.items()}
-
-
-def _score_means(fair: Sequence[Episode]) -> dict[str, float | None]:
-    values: dict[str, list[float]] = defaultdict(list)
-    for episode in fair:
-        last: dict[str, float] = {}
-        for step in episode.steps:
-            last.update(_numbers(step.info, "scores"))
-        for name, score in last.items():
-            values[name].append(score)
-    return {name: _mean(scores) for name, scores in values.items()}
-
-
-def _numbers(info: dict[str, Any], key: str) -> list[tuple[str, float]]:
-    # Environments of others may use these names for something else.
-    part = info.get(key)
-    pairs = part.items() if isinstance(part, dict) else ()
-    return [(name, float(value)) for name, value in pairs if isinstance(value, int | float | np.number)]
-
-
-def _pass_at(fair: Sequence[Episode], k: int) -> float | None:
-    if not _says_success(fair):
-        return None
-    counts = [(len(group), sum(episode.is_success for episode in group)) for group in _groups(fair)]
-    return _mean(pass_at_k(n, right, k) for n, right in counts if n >= k)
-
-
-def _majority_at(fair: Sequence[Episode], k: int, answer_in: Callable[[str], str | None]) -> float | None:
-    def answers(group: Sequence[Episode]) -> list[str | None]:
-        return [answer_in(str(episode.steps[-1].action)) for episode in group]
-
-    votes = [
-        ([None if a is None else key(a) for a in answers(group)], [e.is_success for e in group])
-        for group in _groups(fair)
-        if len(group) >= k
-    ]
-    return _mean(majority_at_k(answers, right, k) for answers, right in votes)
-
-
-def _sampled(episode: Episode) -> int | None:
-    records = [step.record for step in episode.steps if step.record is not None]
-    counts = [len(record["ids"]) for record in records if "ids" in record]
-    counts += [int(record["completion_tokens"]) for record in records if "completion_tokens" in record]
-    return sum(counts) if counts else None
-
-
-def _tokens(played: Sequence[Episode]) -> dict[str, Any] | None:
-    counts = [count for count in map(_sampled, played) if count is not None]
-    return {"mean": sum(counts) / len(counts), "total": sum(counts)} if counts else None
-
-
-def _lengths(fair: Sequence[Episode]) -> dict[str, Any]:
-    measure: Callable[[Episode], int] = len
-    unit = "steps"
-    if fair and all(_sampled(episode) is not None for episode in fair):
-        unit, measure = "tokens", lambda episode: _sampled(episode) or 0
-    elif fair and all(isinstance(step.action, str) for episode in fair for step in episode.steps):
-        unit, measure = "characters", lambda episode: sum(len(step.action) for step in episode.steps)
-    told = fair if _says_success(fair) else []
-    return {
-        "unit": unit,
-        "success": _mean(measure(episode) for episode in told if episode.is_success),
-        "failure": _mean(measure(episode) for episode in told if not episode.is_success),
-    }
-
-
-def _stop_reason(episode: Episode) -> str:
-    ending = "terminated" if episode.steps and episode.steps[-1].terminated else "truncated"
-    return str(episode.stop_reason or ending)
-
-
-def _strict(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _strict(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def _temperature_of(policy: Any) -> float | None:
+    """Return what a policy says that it samples at, so that no folder holds episodes of two temperatures."""
+    told = getattr(policy, "temperature", None)
+    return float(told) if isinstance(told, int | float) and math.isfinite(told) else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from tetrathlon.agents.lock import lock_folder
 from tetrathlon.envs.codec import decode, encode
 from tetrathlon.envs.episode import (
     Episode,
@@ -25,7 +26,7 @@ _CONFIG, _UNFINISHED, _EPISODES, _RESULT = "config.json", "unfinished.jsonl", "e
 
 
 class JournalError(ValueError):
-    """A folder holds another evaluation than the one that is to be written there."""
+    """A folder holds another evaluation than the one that is to be written there, or one that is under way."""
 
 
 class Journal:
@@ -41,21 +42,25 @@ class Journal:
         resume: Go on with what the folder holds.
 
     Raises:
-        JournalError: The folder holds an evaluation and ``resume`` is false, or it holds another one.
+        JournalError: The folder holds an evaluation and ``resume`` is false, or it holds another one, or one that is
+            under way.
     """
 
     def __init__(self, folder: str | os.PathLike[str], config: dict[str, Any], resume: bool) -> None:
         self.folder = Path(folder)
         self._file: IO[bytes] | None = None
-        held = [name for name in (_CONFIG, _UNFINISHED, _EPISODES, _RESULT) if (self.folder / name).exists()]
+        self._lock: IO[bytes] | None = None
+        self._config = config
+        held = self._held()
         if held and not resume:
             raise JournalError(
-                f"{str(self.folder)!r} holds an evaluation ({held[0]}); go on with it by --resume, or give another "
+                f"{str(self.folder)!r} holds an evaluation ({held}); go on with it by --resume, or give another "
                 "folder by --out"
             )
         if held:
             self._check(config)
-        self._config = config
+            self._lock_it()
+        self._began = bool(held)
 
     def finished(self) -> list[Episode]:
         """Return the episodes of earlier runs; a line that is none, cut by a kill, is left out."""
@@ -66,7 +71,7 @@ class Journal:
                 for line in lines:
                     try:
                         found.append(self._read(json.loads(line)))
-                    except (ValueError, KeyError, TypeError, OSError):
+                    except Exception:  # whatever damage makes JSON, NumPy and PIL raise
                         continue
         return found
 
@@ -74,6 +79,7 @@ class Journal:
         """Write an episode that has just finished.
 
         Raises:
+            OSError: The disk is full, say; what is half written does no harm.
             TypeError: A part of it cannot be written as JSON.
         """
         data = to_json(episode, partial(keep_image, self.folder))
@@ -81,25 +87,57 @@ class Journal:
         if self._file is None:
             self._begin()
             self._file = open(self.folder / _UNFINISHED, "ab", buffering=0)  # noqa: SIM115
-            self._file.write(b"\n")  # ends what a kill may have left half written
-        self._file.write(json.dumps(data, ensure_ascii=True).encode("ascii") + b"\n")
+            self._write(b"\n")  # ends what a kill may have left half written
+        self._write(json.dumps(data, ensure_ascii=True).encode("ascii") + b"\n")
 
     def finish(self, episodes: Iterable[Episode], result: dict[str, Any]) -> None:
         """Write the episodes and the result in place of what was unfinished."""
-        self.close()
         self._begin()
         save_episodes(self.folder, episodes)
         write_aside(self.folder / _RESULT, _json(result))
+        self._close_file()
         (self.folder / _UNFINISHED).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the file; what is in it stays."""
+        """Close the file, what is in it stays, and let others into the folder."""
+        self._close_file()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _close_file(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
+    def _write(self, data: bytes) -> None:
+        assert self._file is not None
+        path = str(self.folder / _UNFINISHED)
+        while data:  # a disk that becomes full takes a part, and says so at the next
+            try:
+                data = data[self._file.write(data) :]
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, path) from error
+
+    def _held(self) -> str | None:
+        """Return the first file of an evaluation that the folder holds."""
+        names = (_CONFIG, _UNFINISHED, _EPISODES, _RESULT)
+        return next((name for name in names if (self.folder / name).exists()), None)
+
+    def _lock_it(self) -> None:
+        self._lock = lock_folder(self.folder)
+        if self._lock is None:
+            raise JournalError(
+                f"another evaluation is at work in {str(self.folder)!r}; wait for it, or give another folder by --out"
+            )
+
     def _begin(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self._lock is None:
+            self._lock_it()
+        if not self._began and self._held():
+            raise JournalError(f"another evaluation has begun in {str(self.folder)!r}; give another folder by --out")
+        self._began = True
         write_aside(self.folder / _CONFIG, _json(self._config))
 
     def _check(self, config: dict[str, Any]) -> None:
@@ -114,7 +152,9 @@ class Journal:
             raise JournalError(f"{path} is not what an evaluation wrote; give another folder by --out")
         now = json.loads(_json(config))
         different = [name for name in now if name != "episodes" and there.get(name) != now[name]]
-        different += ["episodes"] if not 0 < there.get("episodes", 0) <= now["episodes"] else []
+        episodes = there.get("episodes")
+        if type(episodes) is not int or not 0 < episodes <= now["episodes"]:
+            different.append("episodes")
         if different:
             said = "; ".join(f"{name}: {there.get(name)!r} there, {now[name]!r} now" for name in different)
             raise JournalError(
@@ -128,11 +168,20 @@ class Journal:
         return episode
 
 
-def by_start(episodes: Iterable[Episode], samples: int) -> dict[int, Episode]:
-    """Return the episodes by the number of their start; those of one group are alike and take its numbers in turn."""
+def by_start(episodes: Iterable[Episode], seeds: Sequence[int], samples: int) -> dict[int, Episode]:
+    """Return the episodes by the number of their start; those of one group are alike and take its numbers in turn.
+
+    Args:
+        episodes: In any order. One that began elsewhere, as only a damaged file can say, is left out.
+        seeds: Of the groups.
+        samples: Episodes a group.
+    """
     placed: dict[int, Episode] = {}
     for episode in episodes:
-        first = (episode.group or 0) * samples
+        group = episode.group
+        if group is None or not 0 <= group < len(seeds) or episode.seed != seeds[group]:
+            continue
+        first = group * samples
         free = next((number for number in range(first, first + samples) if number not in placed), None)
         if free is not None:  # else a kill came between the final file and the end of the other one
             placed[free] = episode

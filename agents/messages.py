@@ -18,8 +18,12 @@ from tetrathlon.envs.grading.thinking import visible
 _CALL, _CALL_END = "<tool_call>", "</tool_call>"
 _MARK = re.compile(r"<(?=/?tool_call>)")
 _THINK_MARK = re.compile(r"<(?=[|\s/]{0,8}+(?:\w{1,8}+:)?think)", re.IGNORECASE)
+_TEXTS = ("text", "output_text")
+"""Parts of a reply that are its text; others are its reasoning, or what else a server thinks of."""
 _MAIN = frozenset({"text", "instruction"})
 """Parts of an observation that say themselves what they are."""
+_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""What servers take for the name of a function."""
 _ELSEWHERE = "The answer stands with the other call of this turn."
 
 
@@ -75,7 +79,8 @@ def turn_of(action: str, tools: Sequence[Any], number: int) -> dict[str, Any]:
     """Return an action as the assistant's message; its tool calls count from ``number``.
 
     Calls that the environment would read (JSON in ``<tool_call>`` behind the thinking, all of them well formed) become
-    ``tool_calls``; without tools, or where one is malformed, the text stays as it is.
+    ``tool_calls``. Without tools, or where a server would refuse one of them and with it all that follows (a name of
+    other letters, arguments that are no object), the text stays as it is.
     """
     whole = {"role": "assistant", "content": clean(action)}
     seen = visible(action) if tools else None
@@ -86,18 +91,11 @@ def turn_of(action: str, tools: Sequence[Any], number: int) -> dict[str, Any]:
     calls: list[dict[str, Any]] = []
     for piece in pieces:
         body, end, rest = piece.partition(_CALL_END)
-        call = _json(body) if end else None
-        if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not call["name"]:
+        function = _function(_json(body)) if end else None
+        if function is None:
             return whole
         # Nine letters and digits: some servers take nothing else for an id.
-        name, arguments = call["name"], _dump(call.get("arguments") or {})
-        calls.append(
-            {
-                "id": f"call{number + len(calls):05d}",
-                "type": "function",
-                "function": {"name": clean(name), "arguments": arguments},
-            }
-        )
+        calls.append({"id": f"call{number + len(calls):05d}", "type": "function", "function": function})
         kept.append(rest)
     return {"role": "assistant", "content": clean("".join(kept).strip()), "tool_calls": calls} if calls else whole
 
@@ -124,16 +122,17 @@ def action_of(message: Mapping[str, Any]) -> tuple[str, str]:
 
     Reasoning that a server keeps apart (``reasoning_content``, ``reasoning``) becomes a ``<think>`` block; marks inside
     it that would end the block are defused, so that no answer can slip out of it. Tool calls become
-    ``<tool_call>{"name": ..., "arguments": ...}</tool_call>`` behind the text.
+    ``<tool_call>{"name": ..., "arguments": ...}</tool_call>`` behind the text. A refusal is a text.
     """
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     thinking = ""
     if isinstance(reasoning, str) and reasoning.strip():
         thinking = f"<think>\n{_THINK_MARK.sub('‹', reasoning.strip())}\n</think>\n\n"
-    content = message.get("content")
+    content = message.get("content") or message.get("refusal")
     parts = [content] if isinstance(content, str) and content else []
     if isinstance(content, list):  # some servers answer in parts, as they are asked
-        texts = [part.get("text") for part in content if isinstance(part, dict)]
+        said = [part for part in content if isinstance(part, dict) and part.get("type", "text") in _TEXTS]
+        texts = [part.get("text") for part in said]
         parts = ["".join(text for text in texts if isinstance(text, str))]
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
@@ -155,8 +154,22 @@ def _written(name: Any, arguments: Any) -> str:
         # What is no JSON stays a string: the environment says so, and it costs a turn.
         parsed = _json(arguments) if arguments.strip() else {}
         arguments = arguments if parsed is None else parsed
-    call = _dump({"name": name, "arguments": arguments})
+    try:
+        call = _dump({"name": name, "arguments": arguments})
+    except RecursionError:  # what was just read may still be too deep to be written
+        call = _dump({"name": None, "arguments": None})
     return _CALL + _MARK.sub(r"\\u003c", call) + _CALL_END  # a mark in a string must not end the call
+
+
+def _function(call: Any) -> dict[str, str] | None:
+    """Return a call of a function as servers take it back; None where they would not."""
+    name, arguments = (call.get("name"), call.get("arguments") or {}) if isinstance(call, dict) else (None, None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(arguments, dict):
+        return None
+    try:
+        return {"name": name, "arguments": clean(json.dumps(arguments, ensure_ascii=False, allow_nan=False))}
+    except (ValueError, RecursionError):
+        return None
 
 
 def _json(text: str) -> Any:

@@ -115,7 +115,6 @@ def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: i
 
 def _chat_policy(name: str, rest: str, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
     from tetrathlon.agents.chat_policy import ChatPolicy
-    from tetrathlon.agents.server import INSTALL_CHAT
 
     url, _, model = rest.partition("#")
     try:
@@ -125,7 +124,7 @@ def _chat_policy(name: str, rest: str, env: gym.Env[Any, Any], seed: int, temper
             f"policy {name!r}: {error}; write openai:URL#MODEL, such as openai:http://localhost:8000/v1#my-model"
         ) from error
     except ImportError as error:
-        raise ImportError(f"policy {name!r} needs {error.name}: {INSTALL_CHAT}", name=error.name) from error
+        raise ImportError(f"policy {name!r}: {error}", name=error.name) from error
     _check_takes_text(name, env)
     return made
 

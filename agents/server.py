@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import math
+import os
 import random
 import re
 import threading
-import time
 import weakref
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
-from tetrathlon.agents.quota import Quota
+from tetrathlon.agents.quota import Quota, Window
+from tetrathlon.agents.replies import Garbled, Reply, bound, cause_of, read, retry_after, said_of
 
 INSTALL_CHAT = 'pip install "tetrathlon[chat]"'
-_MOST_BYTES = 16 * 2**20
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 _MOST_PATIENCE = 300.0
 """Seconds of ``Retry-After`` beyond which a run had better stop and be resumed."""
+_LEAST_KEY = 8
+"""Letters of a key that can be a secret."""
 _LETTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 1000
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses that may pass."""
@@ -54,20 +55,6 @@ class Usage:
     """As the server says."""
     completion_tokens: int = 0
     """As the server says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a server answered to one request."""
-
-    message: dict[str, Any] = field(default_factory=dict)
-    """The assistant's message, as it came: untrusted."""
-    finish: str = ""
-    """``"stop"``, ``"length"``, ``"tool_calls"``, ``"content_filter"``, ..., or ``"context"``: there was no room."""
-    prompt_tokens: int | None = None
-    """As the server says; None where it says nothing."""
-    completion_tokens: int | None = None
-    """As the server says; None where it says nothing."""
 
 
 class Server:
@@ -105,8 +92,7 @@ class Server:
         tokens_per_minute: float | None = None,
         seed: int = 0,
     ) -> None:
-        if not re.match(r"https?://[^/\s]", base_url):
-            raise ValueError(f"base_url must be such as 'http://localhost:8000/v1', got {base_url!r}")
+        _check_url(base_url)
         if not model:
             raise ValueError("model must be the server's name of a model, got ''")
         for name, value, least in (("max_concurrency", max_concurrency, 1), ("retries", retries, 0)):
@@ -127,8 +113,10 @@ class Server:
         self._names: dict[str, str | None] = {}
         """Parameter -> what this server takes in its place, as found out."""
         self._room = asyncio.Semaphore(max_concurrency)
-        self._requests = Quota(requests_per_minute) if requests_per_minute is not None else None
-        self._tokens = Quota(tokens_per_minute) if tokens_per_minute is not None else None
+        self._requests = Window(requests_per_minute) if requests_per_minute is not None else None
+        self._tokens = Window(tokens_per_minute) if tokens_per_minute is not None else None
+        self._quota = Quota()
+        self._process = os.getpid()
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_turn, args=(self._loop,), name="tetrathlon-server", daemon=True).start()
         self.close = weakref.finalize(self, _stop, self._loop, self._client)
@@ -143,12 +131,20 @@ class Server:
         Raises:
             ServerError: One of them failed for good; the message says where, how, and what would be right.
         """
+        # Else it would wait for ever for a thread that is not there.
+        if os.getpid() != self._process:
+            raise RuntimeError("this server was made in another process; make one in each process that asks")
+        if not self.close.alive:
+            raise RuntimeError("this server was closed; make another")
         asked = asyncio.run_coroutine_threadsafe(self._ask_all(bodies), self._loop)
         try:
             return asked.result()
         except BaseException:  # above all ctrl-C, which comes to this thread alone
             asked.cancel()
             raise
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Server cannot be copied or pickled, it holds connections and a key; make another")
 
     async def _ask_all(self, bodies: Sequence[dict[str, Any]]) -> list[Reply]:
         tasks = [asyncio.create_task(self._ask(body)) for body in bodies]
@@ -169,7 +165,7 @@ class Server:
             try:
                 reply = await self._send({str(name): value for name, value in sent.items()})
             except openai.APIStatusError as error:
-                said, code = _said(error), error.status_code
+                said, code = self._hidden(said_of(error))[:500], error.status_code
                 if error.code in _FILTERS:
                     self.usage.filtered += 1
                     return Reply(finish="content_filter")
@@ -185,16 +181,16 @@ class Server:
                     self._names |= {name: _INSTEAD[name] for name in refused}
                     continue
                 if code not in _PASSING or error.code == "insufficient_quota":
-                    self._fail(f"status {code}: {said}", _hint(code, self.base_url), error)
+                    self._fail(f"status {code}: {said}", _hint(code, self.base_url))
                 failed += 1
                 await self._wait(failed, f"status {code}: {said}", _hint(code, self.base_url), error)
             except TimeoutError as error:
                 failed += 1
                 what = f"no whole answer within {self.timeout_s:g} s"
                 await self._wait(failed, what, "raise timeout_s or lower max_concurrency", error)
-            except (openai.APIConnectionError, _Garbled) as error:
+            except (openai.APIConnectionError, Garbled) as error:
                 failed += 1
-                await self._wait(failed, _cause(error), "is an OpenAI-compatible server running there?", error)
+                await self._wait(failed, cause_of(error), "is an OpenAI-compatible server running there?", error)
             else:
                 self.usage.filtered += reply.finish == "content_filter"
                 if unlimited and reply.finish == "length":
@@ -206,102 +202,73 @@ class Server:
         import httpx2
 
         async with self._room:
-            taken = await self._tokens.take(_estimate(body)) if self._tokens is not None else None
-            if self._requests is not None:
-                await self._requests.take(1)
+            taken = await self._quota.take((self._requests, 1), (self._tokens, _estimate(body)))
             self.usage.requests += 1
             # The client's own timeout is one of each read: a server that drips would hold us for ever.
             async with asyncio.timeout(self.timeout_s):
                 response = await self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
-        reply = _read(response.content)
+        reply = read(response.content)
         self.usage.prompt_tokens += reply.prompt_tokens or 0
         self.usage.completion_tokens += reply.completion_tokens or 0
-        if self._tokens is not None and taken is not None and reply.prompt_tokens is not None:
-            self._tokens.settle(taken, reply.prompt_tokens + (reply.completion_tokens or 0))
+        if self._tokens is not None and reply.prompt_tokens is not None:
+            self._tokens.settle(taken[-1], reply.prompt_tokens + (reply.completion_tokens or 0))
         return reply
 
     async def _wait(self, failed: int, what: str, hint: str, error: Exception) -> None:
         """Wait before the next try, or raise if there is none."""
         if failed > self.retries:
-            self._fail(f"{what} ({failed} tries)", hint, error)
+            self._fail(f"{what} ({failed} tries)", hint)
         wait = min(_FIRST_WAIT * 2.0 ** min(failed - 1, 30), _LONGEST_WAIT) * (1 - 0.5 * self._jitter.random())
-        asked = _retry_after(getattr(error, "response", None))
+        asked = retry_after(getattr(error, "response", None))
         if asked is not None and asked > _MOST_PATIENCE:
-            self._fail(f"{what}; it asks to wait {asked:.0f} s", hint, error)
+            self._fail(f"{what}; it asks to wait {asked:.0f} s", hint)
         self.usage.retries += 1
         await asyncio.sleep(max(wait, asked or 0.0))
 
-    def _fail(self, what: str, hint: str, error: Exception) -> NoReturn:
-        said = f"{self.base_url} (model {self.model!r}): {what}; {hint}"
-        raise ServerError(said.replace(self._key, "***")) from error
+    def _fail(self, what: str, hint: str) -> NoReturn:
+        said = self._hidden(f"{self.base_url} (model {self.model!r}): {what}; {hint}")
+        # A traceback would show the error's own words, in which some servers repeat the key.
+        raise ServerError(said) from None
 
-
-class _Garbled(Exception):
-    """An answer is no chat completion."""
+    def _hidden(self, said: str) -> str:
+        """Return ``said`` without the key; a short one is no secret, and may be a part of any word."""
+        return said.replace(self._key, "***") if len(self._key) >= _LEAST_KEY else said
 
 
 def _client(base_url: str, api_key: str | None, timeout_s: float) -> tuple[str, Any]:
     """Return the key and a client; retries are ours, for the client's own do not cover a body that breaks off."""
-    import os
-
     try:
+        import httpx2
         import openai
     except ModuleNotFoundError as error:
         raise ImportError(f"a server's model needs {error.name}: {INSTALL_CHAT}", name=error.name) from error
-    key = api_key or os.environ.get("OPENAI_API_KEY") or "no-key-given"
-    http: Any = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_bound]}, timeout=timeout_s)
-    return key, openai.AsyncOpenAI(
-        base_url=base_url,
-        api_key=key,
-        max_retries=0,
-        timeout=timeout_s,
-        http_client=http,
-        default_headers={"Accept-Encoding": "identity"},
-    )
-
-
-async def _bound(response: Any) -> None:
-    """Keep an answer from filling the memory: no compression, which hides how much will come, and a limit."""
-    import httpx2
-
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise _Garbled("it compresses its answers although it was told not to")
-
-    class Bounded(httpx2.AsyncByteStream):
-        def __init__(self, inner: Any) -> None:
-            self.inner = inner
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            held = 0
-            async for part in self.inner:
-                held += len(part)
-                if held > _MOST_BYTES:
-                    raise _Garbled(f"its answer is longer than {_MOST_BYTES} bytes")
-                yield part
-
-        async def aclose(self) -> None:
-            await self.inner.aclose()
-
-    response.stream = Bounded(response.stream)
-
-
-def _read(data: bytes) -> Reply:
-    """Return what an answer says; nothing in it is trusted."""
+    key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip() or "no-key-given"
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError("api_key must be of printable ASCII letters; the one given, or in OPENAI_API_KEY, is not")
     try:
-        answer = json.loads(data)
-        choice = answer["choices"][0]
-        message = choice["message"]
-    except (ValueError, RecursionError, LookupError, TypeError) as error:
-        start = " ".join(data[:200].decode("utf-8", "replace").split())
-        raise _Garbled(f"it answered with no chat completion: {start!r}") from error
-    if not isinstance(message, dict):
-        raise _Garbled(f"it answered with a message that is none: {message!r:.200}")
-    usage = answer.get("usage")
-    prompt, completion = (
-        value if isinstance(usage, dict) and type(value := usage.get(name)) is int and 0 <= value < 2**31 else None
-        for name in ("prompt_tokens", "completion_tokens")
-    )
-    return Reply(message, str(choice.get("finish_reason") or ""), prompt, completion)
+        http: Any = openai.DefaultAsyncHttpxClient(event_hooks={"response": [bound]}, timeout=timeout_s)
+        return key, openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=key,
+            max_retries=0,
+            timeout=timeout_s,
+            http_client=http,
+            default_headers={"Accept-Encoding": "identity"},
+        )
+    except httpx2.InvalidURL as error:
+        raise ValueError(f"base_url must be such as 'http://localhost:8000/v1', got {base_url!r}: {error}") from error
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port or an address that is none
+        is_right = False
+    if is_right and "@" in parts.netloc:  # it would stand in files and errors; hence it is not shown here
+        raise ValueError("base_url must hold no name and no password; give the key as api_key or in OPENAI_API_KEY")
+    if not is_right or re.search(r"[\s?#]", url):
+        raise ValueError(f"base_url must be such as 'http://localhost:8000/v1', got {url!r}")
 
 
 def _estimate(body: dict[str, Any]) -> int:
@@ -317,26 +284,8 @@ def _estimate(body: dict[str, Any]) -> int:
     return round(tokens(body["messages"]) + tokens(body.get("tools", ()))) + asked
 
 
-def _said(error: Any) -> str:
-    """Return what a server says of an error, on one line."""
-    said: Any = error.body
-    for name in ("error", "message", "detail", "msg"):  # OpenAI's form, FastAPI's, and some in between
-        if isinstance(said, dict) and said.get(name):
-            said = said[name]
-    return " ".join(str(said if said else error.response.text)[:500].split())
-
-
 def _names(param: Any, said: str, name: str) -> bool:
     return param == name or (param is None and re.search(rf"(?<!\w){name}(?!\w)", said) is not None)
-
-
-def _cause(error: BaseException) -> str:
-    """Return what a broken connection broke of: the innermost reason says it, the outer ones do not."""
-    chain = [error]
-    while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 10:
-        chain.append(inner)
-    garbled = next((link for link in chain if isinstance(link, _Garbled)), None)
-    return str(garbled or next((str(link) for link in reversed(chain) if str(link)), type(error).__name__))
 
 
 def _hint(status: int, base_url: str) -> str:
@@ -352,19 +301,6 @@ def _hint(status: int, base_url: str) -> str:
     return "the server's log may say more" if status >= 500 else "the request must be one that this server takes"
 
 
-def _retry_after(response: Any) -> float | None:
-    """Return how many seconds a server asks to wait; None where it does not say, or no number that makes sense."""
-    value = response.headers.get("retry-after") if response is not None else None
-    if value is None:
-        return None
-    with contextlib.suppress(ValueError):
-        seconds = float(value)
-        return seconds if seconds >= 0 else None
-    with contextlib.suppress(ValueError, OverflowError):
-        return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
-    return None
-
-
 def _turn(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
     loop.close()
@@ -372,9 +308,15 @@ def _turn(loop: asyncio.AbstractEventLoop) -> None:
 
 def _stop(loop: asyncio.AbstractEventLoop, client: Any) -> None:
     async def stop() -> None:
-        with contextlib.suppress(OSError):
-            await client.close()
-        loop.stop()
+        try:
+            asked = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in asked:  # whoever waits for one must not wait for ever
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+            with contextlib.suppress(OSError):
+                await client.close()
+        finally:
+            loop.stop()
 
     def begin() -> None:
         stopping.append(loop.create_task(stop()))

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import gymnasium as gym
 import numpy as np
 
 from tetrathlon.agents.policy import Policy
 from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.envs.episode import Episode, scorable
-from tetrathlon.envs.registry import known_id, make, split_argument
+from tetrathlon.envs.registry import known_id, make, make_batched, split_argument
 from tetrathlon.envs.slots import Slots, SlotsLike
 from tetrathlon.envs.vector_slots import VectorSlots
 
@@ -108,8 +107,9 @@ class Collector:
     def _make_slots(self) -> SlotsLike:
         play = self.play
         if play.horizon:
-            if play.vector == "auto" and gym.spec(self.env_id).vector_entry_point is not None:
-                return VectorSlots(gym.make_vec(self.env_id, play.groups, **self.kwargs), seed=self._next_seed())
+            venv = make_batched(self.env_id, play.groups, **self.kwargs) if play.vector == "auto" else None
+            if venv is not None:
+                return VectorSlots(venv, seed=self._next_seed())
             return Slots(lambda: make(self.env_id, **self.kwargs), play.groups)
         most = play.groups * play.group_size
         return Slots(lambda: make(self.env_id, **self.kwargs), min(play.slots or _MOST_SLOTS, most))

@@ -13,17 +13,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tetrathlon.agents.lock import LOCK, lock_folder
 from tetrathlon.benchmarks.files import read_json
 from tetrathlon.benchmarks.results import row
 from tetrathlon.benchmarks.suites import Entry, Suite
 from tetrathlon.envs.episode import Episode, load_episodes, write_aside
 
-try:
-    import fcntl
-except ImportError:  # Windows has no flock: there nobody watches that one bench alone writes to a folder
-    fcntl = None  # type: ignore[assignment]
-
-_LOCK = ".lock"
 _MUST_MATCH = {
     "suite": "suite",
     "version": "suite version",
@@ -83,7 +78,7 @@ class Ledger:
                 difference.
         """
         path = self.folder / "run.json"
-        held = self.folder.exists() and any(there.name != _LOCK for there in self.folder.iterdir())
+        held = self.folder.exists() and any(there.name != LOCK for there in self.folder.iterdir())
         if not resume:
             if held:
                 what = "an earlier run" if path.exists() else "other files"
@@ -119,16 +114,10 @@ class Ledger:
             ValueError: Another one is at work in it.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / _LOCK, "ab") as lock:  # never removed: who waits for it may have it open
-            if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError as error:
-                    raise ValueError(
-                        f"another bench is at work in {self.folder}; wait for it, or give another folder by --out"
-                    ) from error
-                except OSError:  # a network file system that knows no locks
-                    pass
+        lock = lock_folder(self.folder)
+        if lock is None:
+            raise ValueError(f"another bench is at work in {self.folder}; wait for it, or give another folder by --out")
+        with lock:
             yield
 
     def begin(self, known: dict[str, Any]) -> None:

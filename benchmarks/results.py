@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.agents.evaluation import Result, instance_of
+from tetrathlon.agents.result import Result, instance_of
 from tetrathlon.agents.statistics import iqm, rate_interval
 from tetrathlon.benchmarks.suites import Entry
 from tetrathlon.envs.episode import scorable

@@ -113,6 +113,20 @@ def make(env_id: str, **kwargs: Any) -> gym.Env[Any, Any]:
     return gym.make(known_id(env_id), **kwargs)
 
 
+def make_batched(env_id: str, n: int, **kwargs: Any) -> gym.vector.VectorEnv[Any, Any, Any] | None:
+    """Make N copies that step as one; None where an environment has no batched form of its own.
+
+    Args:
+        env_id: As :func:`make` takes it.
+        n: N.
+        **kwargs: Constructor arguments.
+    """
+    env_id = known_id(env_id)
+    if gym.spec(env_id.rpartition(":")[2]).vector_entry_point is None:
+        return None
+    return gym.make_vec(env_id, n, vectorization_mode="vector_entry_point", **kwargs)
+
+
 def known_id(env_id: str) -> str:
     """Return the full id that ``env_id`` stands for.
 

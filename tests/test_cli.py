@@ -21,8 +21,9 @@ from gymnasium import spaces
 from PIL import Image
 
 import tetrathlon
+from tetrathlon.agents.journal import Journal
 from tetrathlon.cli import main
-from tetrathlon.envs.episode import load_episodes
+from tetrathlon.envs.episode import Episode, load_episodes
 
 POLICY = """
     import sys, time
@@ -144,7 +145,11 @@ def test_help_is_fast_and_imports_no_torch() -> None:
         (["eval", "Arithmetic", "--policy", "openai:localhost#m"], "write openai:URL#MODEL"),
         (["eval", "Arithmetic", "--policy", "random", "--samples", "-2"], "--samples must be at least 1, got -2"),
         (["eval", "Arithmetic", "--policy", "random", "--seed", "-1"], "--seed must be at least 0, got -1"),
-        (["eval", "Arithmetic", "--policy", "random", "--temperature", "0"], "--temperature must be above 0"),
+        (["eval", "Arithmetic", "--policy", "random", "--temperature", "0"], "--temperature must be a number above 0"),
+        (
+            ["eval", "Arithmetic", "--policy", "random", "--temperature", "inf"],
+            "--temperature must be a number above 0",
+        ),
         (["eval", "Arithmetic", "--policy", "random", "--greedy", "--samples", "2"], "--greedy"),
         (["eval", "Arithmetic", "--policy", "random", "--split", "dev"], "split must be one of"),
         (["eval", "Arithmetic", "--policy", "random", "--env", "digit=3"], "'digit'; did you mean digits?"),
@@ -319,6 +324,32 @@ def test_eval_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert "(temperature: 1.0 there, 0.5 now; greedy: True there, False now)" in said
     assert main([*words, "4", "--resume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["success"]["n"] == 4 == len(load_episodes(tmp_path / "run"))
+
+
+def test_a_full_disk_is_told_and_goes_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = ["eval", "Arithmetic", "--policy", "expert", "--episodes", "4", "--out", str(tmp_path)]
+    keep = Journal.keep
+
+    def full(journal: Journal, episode: Episode) -> None:
+        if episode.group == 2:
+            raise OSError(28, "No space left on device", "unfinished.jsonl")
+        keep(journal, episode)
+
+    monkeypatch.setattr(Journal, "keep", full)
+    said = fails(capsys, *words, code=1)
+    assert "No space left on device: 'unfinished.jsonl'; the finished episodes are in" in said and "--resume" in said
+    monkeypatch.undo()
+    assert main([*words, "--resume"]) == 0
+
+
+def test_out_must_be_a_folder_that_can_be_written_to(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
+    words = ("eval", "Arithmetic", "--policy", "random", "--episodes", "1", "--out", str(tmp_path))
+    assert "--out must be a folder that can be written to" in fails(capsys, *words)
 
 
 def test_out_must_be_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ def test_a_policy_of_one_table_is_trainable() -> None:
 
     from tetrathlon.agents import Acted, Evaluation, TrainablePolicy
     from tetrathlon.agents.decisions import layout
-    from tetrathlon.algos.on_policy import Options, train
+    from tetrathlon.algos.on_policy import train
+    from tetrathlon.algos.options import Options
     from tetrathlon.envs import Episode, Step
 
     names = {"copy": copy, "torch": torch, "nn": nn, "Acted": Acted, "Evaluation": Evaluation, "layout": layout}

@@ -21,9 +21,17 @@ import tetrathlon
 from tetrathlon.agents.policy import ActionError
 from tetrathlon.commands import Bench, Envs, Eval, Play, View
 from tetrathlon.envs.registry import load_plugins
+from tetrathlon.training import Train, train_command
 from tetrathlon.usage import UsageError, nearest
 
-COMMANDS: dict[str, type[Any]] = {"envs": Envs, "play": Play, "eval": Eval, "bench": Bench, "view": View}
+COMMANDS: dict[str, type[Any]] = {
+    "envs": Envs,
+    "play": Play,
+    "eval": Eval,
+    "train": Train,
+    "bench": Bench,
+    "view": View,
+}
 _MARKERS = (tyro.conf.FlagCreatePairsOff,)
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
 _EDGE = re.compile("^ *[│|]| *[│|] *$")
@@ -71,7 +79,10 @@ def _main(words: list[str]) -> int:
         kind = "option" if name.startswith("-") else "command"
         hint = nearest(name, [*COMMANDS, "--help", "--version"])
         raise UsageError(f"there is no {kind} {name!r}{hint} (there are {', '.join(COMMANDS)})")
-    command = _parse(name, words[1:])
+    rest = words[1:]
+    command = (
+        _parse(name, COMMANDS[name], rest) if name != "train" else _parse(" ".join(words[:2]), *train_command(rest))
+    )
     if command is None:
         return 0
     _load_plugins()
@@ -91,9 +102,8 @@ def _help() -> int:
     return 0
 
 
-def _parse(name: str, words: list[str]) -> Any:
+def _parse(name: str, command: type[Any], words: list[str]) -> Any:
     """Return the command with its options, or None where only help was asked for."""
-    command = COMMANDS[name]
     options = [f"--{option.name.replace('_', '-')}" for option in fields(command)]
     if not {"-h", "--help"} & set(words):
         for word in words:

@@ -202,11 +202,12 @@ class Eval:
                 )
         except (PolicyError, JournalError) as error:
             raise UsageError(str(error)) from error
-        except ServerError as error:
-            kept = "with --out DIR the finished episodes would be kept"
-            if out is not None:
-                kept = f"the finished episodes are in {out}, the same command with --resume goes on"
-            return _failed(f"{error}; {kept}")
+        except OSError as error:  # of a server, or of a disk that is full
+            if out is not None and (out / "unfinished.jsonl").exists():
+                return _failed(f"{error}; the finished episodes are in {out}, the same command with --resume goes on")
+            if out is None and isinstance(error, ServerError):
+                return _failed(f"{error}; with --out DIR the finished episodes would be kept")
+            raise
         text = json.dumps(result.to_json(), indent=1, allow_nan=False)
         if self.json:
             print(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,8 +112,8 @@ def policy_of(name: str, env: gym.Env[Any, Any], seed: int, temperature: float) 
 
 def check_temperature(temperature: float) -> float:
     """Return ``temperature``, or refuse one that no model samples at."""
-    if not temperature > 0:
-        raise UsageError(f"--temperature must be above 0, got {temperature}; --greedy takes the most likely")
+    if not 0 < temperature < float("inf"):
+        raise UsageError(f"--temperature must be a number above 0, got {temperature}; --greedy takes the most likely")
     return temperature
 
 
@@ -136,6 +137,10 @@ def new_folder(folder: Path | None) -> Path | None:
             folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise UsageError(f"--out must be a folder, {str(folder)!r} is none") from error
+        except OSError as error:
+            raise UsageError(f"--out cannot be made: {error}") from error
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise UsageError(f"--out must be a folder that can be written to, {str(folder)!r} is none")
     return folder
 
 

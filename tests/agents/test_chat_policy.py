@@ -227,8 +227,9 @@ def test_a_wrong_info_is_told(info: dict[str, Any], said: str) -> None:
 def test_options() -> None:
     with pytest.raises(ValueError, match="temperature must be at least 0, got -1"):
         ChatPolicy("http://localhost:1/v1", "m", temperature=-1)
-    with pytest.raises(ValueError, match="extra must not hold 'n'"):
-        ChatPolicy("http://localhost:1/v1", "m", extra={"n": 2})
+    for taken in ("n", "temperature"):
+        with pytest.raises(ValueError, match=f"extra must not hold '{taken}'"):
+            ChatPolicy("http://localhost:1/v1", "m", extra={taken: 2})
 
 
 def test_nothing_is_asked_of_nobody() -> None:

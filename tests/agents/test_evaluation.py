@@ -13,9 +13,10 @@ import pytest
 
 import tetrathlon
 from tests.agents.toys import Counting
-from tetrathlon.agents.evaluation import evaluate, instance_of, instance_seeds
+from tetrathlon.agents.evaluation import evaluate, instance_seeds
 from tetrathlon.agents.naming import PolicyError
 from tetrathlon.agents.policy import Acted
+from tetrathlon.agents.result import instance_of
 from tetrathlon.agents.statistics import wilson
 from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.registry import constructor_arguments, split_argument

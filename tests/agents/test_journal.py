@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from tetrathlon.agents.evaluation import Result, evaluate
+from tetrathlon.agents.chat_policy import ChatPolicy
+from tetrathlon.agents.evaluation import evaluate
 from tetrathlon.agents.journal import Journal, JournalError
 from tetrathlon.agents.policy import Acted
+from tetrathlon.agents.result import Result
 from tetrathlon.envs.episode import Episode, Step, load_episodes, to_json
 
 ORACLE, COUNTING = "toys/Oracle-v0", "toys/Counting-v0"
@@ -73,7 +77,7 @@ def die(out: Path, dies: int, **options: Any) -> None:
 def test_a_run_that_died_goes_on(tmp_path: Path, options: dict[str, Any]) -> None:
     whole = evaluate(Echo(), ORACLE, **options)
     die(tmp_path, 1, **options)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "unfinished.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "config.json", "unfinished.jsonl"]
     kept = options["slots"]
     die(tmp_path, 1, **options, resume=True)  # and dies again
     seen: list[Episode] = []
@@ -126,7 +130,103 @@ def test_another_evaluation_is_refused(tmp_path: Path, change: dict[str, Any], s
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "{}"])
+@pytest.mark.parametrize(
+    ("first", "now", "said"),
+    [
+        ({}, {"temperature": 0.5}, "temperature: 1.0 there, 0.5 now"),
+        ({}, {"model": "b"}, "#a' there, 'openai:http://localhost:1/v1#b' now"),
+        ({"temperature": 0.5}, {"temperature": 0.5}, None),
+    ],
+)
+def test_a_policy_on_a_server_is_known_by_its_model(
+    tmp_path: Path, first: dict[str, Any], now: dict[str, Any], said: str | None
+) -> None:
+    def made(temperature: float = 1.0, model: str = "a") -> ChatPolicy:
+        policy = ChatPolicy("http://localhost:1/v1", model, temperature=temperature)
+        policy.act = Echo().act  # type: ignore[method-assign]
+        return policy
+
+    result = evaluate(made(**first), ORACLE, episodes=2, out=tmp_path)
+    assert result.policy == "openai:http://localhost:1/v1#a"
+    with pytest.raises(JournalError, match=said) if said else contextlib.nullcontext():
+        evaluate(made(**now), ORACLE, episodes=3, out=tmp_path, resume=True)
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    def second(episode: Episode) -> None:
+        for resume in (True, False):
+            with pytest.raises(JournalError, match=r"another evaluation is at work in|holds an evaluation"):
+                evaluate(Echo(), ORACLE, episodes=9, out=tmp_path, resume=resume)
+
+    first = evaluate(Echo(), ORACLE, episodes=3, slots=1, out=tmp_path, on_episode=second)
+    grown = evaluate(Echo(), ORACLE, episodes=4, out=tmp_path, resume=True)
+    assert grown.episodes_played[0].seed == first.episodes_played[0].seed
+
+
+def test_the_second_of_two_runs_that_began_together_leaves_the_first_alone(tmp_path: Path) -> None:
+    config, episode = {"env": "e", "episodes": 1}, Episode([Step("o", "a")], "o", "e")
+    first, second = (Journal(tmp_path / "new", config, True) for _ in range(2))
+    first.keep(episode)
+    with pytest.raises(JournalError, match="another evaluation is at work in"):
+        second.keep(episode)
+    first.finish([episode], {})
+    first.close()
+    before = {path: path.read_bytes() for path in (tmp_path / "new").iterdir()}
+    with pytest.raises(JournalError, match="another evaluation has begun in"):
+        second.keep(episode)
+    second.close()
+    assert {path: path.read_bytes() for path in (tmp_path / "new").iterdir()} == before
+
+
+def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    whole = evaluate(Echo(), ORACLE, episodes=6)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    size, kept = len(json.dumps(to_json(whole.episodes_played[0]))), list[Episode]()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(3.5 * size), hard))  # within an episode: a part of it is taken
+    try:
+        with pytest.raises(OSError, match=r"unfinished\.jsonl"):
+            evaluate(Echo(), ORACLE, episodes=6, slots=1, out=tmp_path, on_episode=kept.append)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    last = Echo()
+    assert same(evaluate(last, ORACLE, episodes=6, out=tmp_path, resume=True), whole)
+    assert 0 < len(kept) < 6 and len(last.asked) == 6 - len(kept)  # what was said to be kept was
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda line: line.replace(b'"group": 1', b'"group": 3'),
+        lambda line: line.replace(b'"group": 1', b'"group": 1000'),
+        lambda line: line.replace(b'"group": 1', b'"group": -1'),
+        lambda line: line.replace(b'"group": 1', b'"group": null'),
+        lambda line: b"[" * 100_000,
+        lambda line: b"\x00" * 50,
+        lambda line: b'{"steps": 5}',
+        lambda line: b"5",
+    ],
+)
+def test_a_damaged_line_is_played_again(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    die(tmp_path, 3, episodes=6, slots=1)
+    path = tmp_path / "unfinished.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    (number,) = [i for i, line in enumerate(lines) if b'"group": 1,' in line]
+    assert damage(lines[number]) != lines[number]
+    path.write_bytes(b"\n".join([*lines[:number], damage(lines[number]), *lines[number + 1 :]]))
+    last = Echo()
+    result = evaluate(last, ORACLE, episodes=6, out=tmp_path, resume=True)
+    assert len(last.asked) == 6 - 3 + 1 and same(result, evaluate(Echo(), ORACLE, episodes=6))
+
+
+def test_arguments_that_are_no_json_need_no_folder(tmp_path: Path) -> None:
+    kwargs = {"size": object()}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
+        evaluate(Echo(), ORACLE, episodes=1, kwargs=kwargs)
+    with pytest.raises(TypeError, match="cannot be written as JSON"):
+        evaluate(Echo(), ORACLE, episodes=1, kwargs=kwargs, out=tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "{}", '{"episodes": "3"}'])
 def test_a_config_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(JournalError, match=r"config\.json|cannot be resumed"):

@@ -75,7 +75,9 @@ def called(*calls: tuple[Any, Any], content: Any = None, **more: Any) -> dict[st
 def test_a_reply_is_an_action() -> None:
     assert action_of({"content": "hi"}) == ("", "hi")
     assert action_of({"content": None}) == action_of({}) == ("", "")
-    assert action_of({"content": [{"type": "text", "text": "a"}, {"text": "b"}, 5, {"text": None}]}) == ("", "ab")
+    assert action_of({"content": None, "refusal": "I will not."}) == ("", "I will not.")
+    parts = [{"type": "text", "text": "a"}, {"type": "thinking", "text": "7"}, {"text": "b"}, 5, {"text": None}]
+    assert action_of({"content": parts}) == ("", "ab")
     thinking, said = action_of(called(("add", '{"a": 1}'), ("sub", ""), content="Let me see.", reasoning_content="hm"))
     assert thinking == "<think>\nhm\n</think>\n\n"
     assert said == (
@@ -96,6 +98,35 @@ def test_arguments_that_are_none_stay_what_they_are() -> None:
     hostile: Any
     for hostile in (5, [5], [{"function": 5}], {"function": {}}, "calls"):
         assert action_of({"content": "x", "tool_calls": hostile}) == ("", "x")
+
+
+def test_no_depth_of_arguments_is_too_much() -> None:
+    for depth in (50, *range(940, 1000), 100_000):  # what can be read may be too deep to be written
+        deep = '{"a": ' * depth + "1" + "}" * depth
+        _, said = action_of(called(("add", deep)))
+        turn = turn_of(said, TOOLS, 0)
+        json.dumps(turn)
+        turn_of(f'<tool_call>{{"name": "add", "arguments": {deep}}}</tool_call>', TOOLS, 0)
+        assert ("tool_calls" in turn) == (depth == 50) or depth < 1000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        '{"name": "a b", "arguments": {}}',
+        '{"name": "' + "a" * 65 + '", "arguments": {}}',
+        '{"name": "add\\n", "arguments": {}}',
+        '{"name": "add", "arguments": "x"}',
+        '{"name": "add", "arguments": [1]}',
+        '{"name": "add", "arguments": {"a": NaN}}',
+        '{"name": "add", "arguments": {"a": -1e999}}',
+    ],
+)
+def test_what_a_server_would_refuse_goes_back_as_text(call: str) -> None:
+    said = f"<tool_call>{call}</tool_call>"
+    assert turn_of(said, TOOLS, 0) == {"role": "assistant", "content": said}
+    fine = '<tool_call>{"name": "my_tool-2.x", "arguments": {"a": 1}}</tool_call>'
+    assert len(turn_of(fine, TOOLS, 0)["tool_calls"]) == 1
 
 
 def test_no_mark_in_an_argument_ends_the_call() -> None:

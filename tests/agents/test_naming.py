@@ -197,7 +197,7 @@ def test_a_server_s_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(made, ChatPolicy) and (made.seed, made.temperature) == (5, 0.3)
     assert (made.server.base_url, made.server.model) == ("http://localhost:8000/v1", "org/model:2#a")
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ImportError, match=r"policy 'openai:.*' needs openai: pip install \"tetrathlon\[chat\]\""):
+    with pytest.raises(ImportError, match=r"policy 'openai:.*': .* needs openai: pip install \"tetrathlon\[chat\]\""):
         make_policy("openai:http://localhost:8000/v1#m", Oracle())
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
+import copy
 import gc
+import os
+import pickle
 import random
+import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +21,7 @@ import pytest
 
 from tests.agents.fault_server import Answer, FaultServer, refusal
 from tetrathlon.agents import server as server_module
+from tetrathlon.agents.replies import retry_after
 from tetrathlon.agents.server import Server, ServerError
 
 ASK = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}
@@ -143,9 +151,9 @@ def test_a_date_is_a_time_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     then = 1795986010.0
     for now, wait in ((then - 7, 7.0), (then, 0.0), (then + 60, 0.0)):
         monkeypatch.setattr(time, "time", lambda now=now: now)
-        assert server_module._retry_after(Response()) == wait
+        assert retry_after(Response()) == wait
     Response.headers["retry-after"] = "soon"
-    assert server_module._retry_after(Response()) is None
+    assert retry_after(Response()) is None
 
 
 def test_waits_double_and_jitter_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,15 +304,40 @@ def test_counts_are_not_trusted(usage: Any) -> None:
 
 
 def test_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    with FaultServer(lambda body, number: refusal(401, "Incorrect key sk-secret")) as there:
+    key = "sk-secret"
+    with FaultServer(lambda body, number: refusal(401, f"Incorrect key {key}")) as there:
         with pytest.raises(ServerError) as caught:
-            Server(there.url, "m", api_key="sk-secret").ask([ASK])
+            Server(there.url, "m", api_key=key).ask([ASK])
         assert "sk-secret" not in str(caught.value) and "***" in str(caught.value)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
         with pytest.raises(ServerError):
             Server(there.url, "m").ask([ASK])
         assert [sent["authorization"] for sent in there.headers] == ["Bearer sk-secret", "Bearer sk-environment"]
         assert there.headers[0]["path"] == "/v1/chat/completions"
+        assert "sk-secret" not in "".join(traceback.format_exception(caught.value))
+        with pytest.raises(ServerError):
+            Server(there.url, "m", api_key="sk-of-a-file\n").ask([ASK])
+        assert there.headers[2]["authorization"] == "Bearer sk-of-a-file"
+
+
+def test_a_key_is_hidden_before_the_words_are_cut() -> None:
+    with FaultServer(lambda body, number: refusal(401, "x" * 490 + "sk-a-long-secret")) as there:
+        with pytest.raises(ServerError) as caught:
+            Server(there.url, "m", api_key="sk-a-long-secret").ask([ASK])
+        assert "sk-a" not in str(caught.value) and "xxx***" in str(caught.value)
+
+
+def test_a_key_that_is_no_secret_does_not_hide_the_words() -> None:
+    exiled = FaultServer(lambda body, number: refusal(401, "you are exiled"))
+    with exiled as there, pytest.raises(ServerError, match="401: you are exiled; give a key"):
+        Server(there.url, "m", api_key="e").ask([ASK])
+
+
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown() -> None:
+    for key in ("sk-\u2603-secret", "sk-a\nb-secret"):
+        with pytest.raises(ValueError, match="api_key must be of printable ASCII") as caught:
+            Server("http://localhost:1/v1", "m", api_key=key)
+        assert "secret" not in str(caught.value)
 
 
 def test_requests_a_minute() -> None:
@@ -323,7 +356,7 @@ def test_tokens_a_minute_are_settled_by_the_server() -> None:
         assert server._tokens is not None
         for _ in range(4):  # each is taken for 900, and was 2
             server.ask([{**ASK, "max_tokens": 900}])
-        assert server._tokens._used == 8
+        assert server._tokens.used == 8
 
 
 @pytest.mark.parametrize(
@@ -340,6 +373,81 @@ def test_tokens_a_minute_are_settled_by_the_server() -> None:
 def test_options(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Server(**{"base_url": "http://localhost:1/v1", "model": "m", **options})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "http://localhost:abc/v1",
+            "http://[::1/v1",
+            "http://h /v1",
+            "http://h/v1?key=1",
+            "http://h/v1#f",
+            "http://?",
+        ),
+        *("http://h:99999/v1", "http://h/v1\n", "http://\x00/v1", "http://\u2603.net/v1", "unix:///tmp/socket", ""),
+    ],
+)
+def test_an_url_that_is_none(url: str) -> None:
+    with pytest.raises(ValueError, match="base_url must be such as"):
+        Server(url, "m")
+    with pytest.raises(ValueError, match="base_url must hold no name and no password") as caught:
+        Server("http://me:sesame@localhost/v1", "m")
+    assert "sesame" not in str(caught.value)
+
+
+def test_no_depth_of_an_answer_is_too_much() -> None:
+    depths = [900, 960, 975, 985, 990, 995, 20_000]
+    deep = [b"[" * depth + b"]" * depth for depth in depths]
+    answers = [Answer(status=400, body=b'{"error": ' + part + b"}") for part in deep]
+    answers += [Answer(body=b'{"choices": [{"message": ' + part + b"}]}") for part in deep]
+    answers += [Answer(body=b'{"choices": [{"message": 5, "finish_reason": ' + part + b"}]}") for part in deep]
+    with FaultServer(lambda body, number: answers[number]) as there:
+        server = Server(there.url, "m", retries=0)
+        for _ in answers:
+            with pytest.raises(ServerError) as caught:
+                server.ask([ASK])
+            assert len(str(caught.value)) < 1000
+    body = b'{"choices": [{"message": {"content": "x"}, "finish_reason": ' + deep[1] + b"}]}"
+    with FaultServer(lambda _, number: Answer(body=body)) as there:
+        assert Server(there.url, "m").ask([ASK])[0].finish == ""
+
+
+def test_it_is_neither_copied_nor_shared_with_a_fork() -> None:
+    with FaultServer(lambda body, number: Answer()) as there:
+        server = Server(there.url, "m")
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="cannot be copied or pickled"):
+                copied(server)
+        child = os.fork()
+        if child == 0:  # pragma: no cover
+            signal.alarm(10)
+            try:
+                server.ask([ASK])
+            except RuntimeError as error:
+                os._exit(7 if "made in another process" in str(error) else 8)
+            os._exit(9)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert server.ask([ASK])[0].finish == "stop"
+
+
+def test_nobody_waits_for_a_server_that_was_closed() -> None:
+    with FaultServer(lambda body, number: refusal(503, "later", retry_after="60")) as there:
+        server = Server(there.url, "m")
+        threading.Timer(0.3, server.close).start()
+        with pytest.raises(concurrent.futures.CancelledError):
+            server.ask([ASK])
+        with pytest.raises(RuntimeError, match="was closed"):
+            server.ask([ASK])
+
+
+def test_it_works_within_a_running_loop() -> None:
+    async def notebook(url: str) -> str:
+        return Server(url, "m").ask([ASK])[0].finish
+
+    with FaultServer(lambda body, number: Answer()) as there:
+        assert asyncio.run(notebook(there.url)) == "stop"
 
 
 def test_its_thread_ends_with_it() -> None:
