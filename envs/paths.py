@@ -18,7 +18,10 @@ def inside(root: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
 
     Raises:
         PermissionError: It leads elsewhere, or nowhere.
+        TypeError: It is no text and no path.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"a path must be text, got {str(path)[:200]!r} of the type {type(path).__name__}")
     top = Path(root).resolve(strict=True)
     try:
         found = (top / path).resolve()

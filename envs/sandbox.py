@@ -1,8 +1,9 @@
 """A place to run code that a model wrote: limits, no network, no files but its own, and nothing left behind.
 
-A warm worker, a bare interpreter that holds nothing of the caller, forks one process for each run
-(`sandbox_worker.py`); what surrounds it is in `sandbox_isolation.py` and `sandbox_cell.py`, and the walls and their
-holes are listed in docs/sandbox.md. Programs see Python's standard library and no other package. Linux only.
+A warm worker (`sandbox_worker.py`), a bare interpreter that holds nothing of the caller, sends each program into a
+process that waits for one (`sandbox_keeper.py`); what surrounds it is in `sandbox_isolation.py` and `sandbox_cell.py`,
+and the walls and their holes are listed in docs/sandbox.md. Programs see Python's standard library and no other
+package. Linux only.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Run:
     stderr: str
     """Likewise, with the traceback of what it raised."""
     seconds: float
-    """Wall time, from the fork to the end of all its processes."""
+    """Wall time, from when it was sent in to the end of all its processes."""
     cpu_seconds: float
     """Processor time of the program and the children it waited for."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import marshal
 import os
 import secrets
 import shutil
@@ -11,16 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BOX = "/box"
-_WORKER = "/worker"
+_MODULES = ("sandbox_cell", "sandbox_script", "sandbox_keeper", "sandbox_worker")
 _BOOT = (
-    "import sys, types\n"
+    "import marshal, sys, types\n"
+    "with open(0, 'rb', closefd=False, buffering=0) as host:\n"
+    "    data, size = b'', int.from_bytes(host.read(8), 'little')\n"
+    "    while len(data) < size:\n"
+    "        data += host.read(size - len(data)) or sys.exit('the host is gone')\n"
     "for name in ('tetrathlon', 'tetrathlon.envs'):\n"
     "    sys.modules[name] = types.ModuleType(name)\n"
-    "    sys.modules[name].__path__ = [sys.argv[1]]\n"
-    "from tetrathlon.envs.sandbox_worker import main\n"
-    "main(sys.argv[2], sys.argv[3], int(sys.argv[4]))\n"
+    "for name, code in marshal.loads(data):\n"
+    "    name = 'tetrathlon.envs.' + name\n"
+    "    sys.modules[name] = types.ModuleType(name)\n"
+    "    exec(code, sys.modules[name].__dict__)\n"
+    "del data, code\n"
+    "sys.modules[name].main(sys.argv[1], sys.argv[2], int(sys.argv[3]))\n"
 )
-"""Imports the worker without the package, whose ``__init__`` needs more than the standard library."""
+"""Gets the modules of the worker, compiled, from the host: a worker that compiled them would be twice as large, and
+every fork would carry that."""
 _FIRST_UID, _UIDS = 1 << 30, 1 << 29  # far from the users of any system
 
 
@@ -38,6 +48,17 @@ class Launch:
     """The host's folder for scratch space, to be removed after; without bubblewrap only."""
 
 
+@functools.cache
+def modules() -> bytes:
+    """Return what a worker reads first: its modules."""
+    here = Path(__file__).parent
+    sources = ((name, (here / f"{name}.py").read_bytes()) for name in _MODULES)
+    # Without docstrings: they too would be carried by every fork.
+    code = [(name, compile(source, name, "exec", dont_inherit=True, optimize=2)) for name, source in sources]
+    data = marshal.dumps(code)
+    return len(data).to_bytes(8, "little") + data
+
+
 def launches(isolation: str) -> list[Launch]:
     """Return the ways to start a worker with ``isolation``, ``"bwrap"`` or ``"none"``, the best first."""
     is_root = os.geteuid() == 0
@@ -45,7 +66,7 @@ def launches(isolation: str) -> list[Launch]:
     if isolation == "none":
         box = tempfile.mkdtemp(prefix="tetrathlon-")
         os.chmod(box, 0o711)  # programs may be another user
-        command = _python(str(Path(__file__).parent), "processes", box, uid)
+        command = _python("processes", box, uid)
         return [Launch(isolation="none", command=command, environment=_environment("/"), box=box)]
     bwrap = shutil.which("bwrap")
     if bwrap is None:
@@ -56,7 +77,7 @@ def launches(isolation: str) -> list[Launch]:
     return [
         Launch(
             isolation="bwrap",
-            command=(bwrap, *way, *_walls(), *_python(_WORKER, "namespaces", BOX, 0 if way else uid)),
+            command=(bwrap, *way, *_walls(), *_python("namespaces", BOX, 0 if way else uid)),
             environment=_environment(f"{BOX}/work"),
         )
         for way in ways
@@ -67,9 +88,9 @@ def _executable() -> str:
     return os.path.realpath(sys._base_executable)  # type: ignore[attr-defined]
 
 
-def _python(folder: str, mode: str, box: str, uid: int) -> tuple[str, ...]:
+def _python(mode: str, box: str, uid: int) -> tuple[str, ...]:
     # Not -I, which would ignore PYTHONHASHSEED; the environment is ours anyway.
-    return (_executable(), "-s", "-S", "-P", "-c", _BOOT, folder, mode, box, str(uid))
+    return (_executable(), "-s", "-S", "-P", "-c", _BOOT, mode, box, str(uid))
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -100,9 +121,6 @@ def _walls() -> list[str]:
         files.append(("--ro-bind", str(library), str(library)))
     files.append(("--ro-bind", str(python), str(python)))
     files += [("--symlink", python.name, str(python.parent / name)) for name in {"python", "python3"} - {python.name}]
-    here = Path(__file__).parent
-    for module in ("sandbox_worker.py", "sandbox_cell.py"):
-        files.append(("--ro-bind", str(here / module), f"{_WORKER}/{module}"))
     for device in ("null", "zero", "full", "random", "urandom"):
         files.append(("--dev-bind", f"/dev/{device}", f"/dev/{device}"))
     files += [("--symlink", f"{BOX}/shm", "/dev/shm"), ("--symlink", f"{BOX}/tmp", "/tmp")]

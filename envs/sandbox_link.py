@@ -11,7 +11,7 @@ import subprocess
 import time
 import warnings
 
-from tetrathlon.envs.sandbox_isolation import Launch, launches
+from tetrathlon.envs.sandbox_isolation import Launch, launches, modules
 from tetrathlon.envs.sandbox_worker import FRAME
 
 GRACE_SECONDS = 15.0
@@ -48,6 +48,8 @@ class Link:
         assert self._process.stderr is not None
         with self._process.stderr as stderr:
             try:
+                self._socket.settimeout(_START_SECONDS)
+                self._socket.sendall(modules())
                 self.receive(_START_SECONDS)
             except OSError as error:
                 self.stop()

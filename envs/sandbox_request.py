@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import marshal
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
+
+from tetrathlon.envs.sandbox_worker import HEAD
 
 if TYPE_CHECKING:
     from tetrathlon.envs.sandbox import Limits
@@ -35,8 +37,15 @@ def pack(code: str, stdin: str, files: Mapping[str, str | bytes] | None, limits:
     size = len(given) + sum(map(len, contents.values()))
     if size > limits.disk_mb << 19:
         raise ValueError(f"stdin and files must be at most half of disk_mb={limits.disk_mb}, got {size} bytes")
-    values = asdict(limits) | {"cpu_seconds": math.ceil(limits.cpu_seconds)}
-    return marshal.dumps({"code": code, "stdin": given, "files": contents, "limits": values})
+    head, values = _packed(limits)
+    return head + marshal.dumps((code, given, contents, *values))
+
+
+@functools.lru_cache(256)
+def _packed(limits: Limits) -> tuple[bytes, tuple[int, tuple[int, ...]]]:
+    cpu_seconds = math.ceil(limits.cpu_seconds)
+    most = (limits.memory_mb << 20, cpu_seconds, limits.file_mb << 20, limits.processes, limits.open_files)
+    return HEAD.pack(limits.seconds, cpu_seconds, limits.output_bytes), (limits.disk_mb, most)
 
 
 def _bytes(content: str | bytes) -> bytes:

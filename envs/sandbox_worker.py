@@ -1,4 +1,4 @@
-"""The program inside the sandbox: a bare interpreter that forks one child for each run.
+"""The program inside the sandbox: a bare interpreter that sends each program into a cell of its keepers.
 
 It talks to its host over the socket on fd 0: a frame is a kind (one byte), a length (four bytes) and a payload. What
 comes from the host is trusted; what a program prints is bytes, which are bounded here and passed on.
@@ -8,36 +8,30 @@ Runs in a bare interpreter: the standard library only.
 
 from __future__ import annotations
 
-import _sitebuiltins
-import atexit
-import builtins
+import contextlib
 import fcntl
 import gc
-import json
-import linecache
-import marshal
 import os
 import select
 import signal
 import struct
-import sys
 import time
-import traceback
-import types
-from typing import IO, Any
 
 from tetrathlon.envs.sandbox_cell import Cell
+from tetrathlon.envs.sandbox_keeper import Keeper, rehearse
+from tetrathlon.envs.sandbox_script import prepare
 
 FRAME = struct.Struct("<cI")
 RESULT = struct.Struct("<BiddIBB")
 """Status, exit code, seconds, processor seconds, bytes of stdout, whether stdout and stderr were cut."""
+HEAD = struct.Struct("<ddQ")
+"""What the worker needs of a request: seconds, processor seconds, bytes of output."""
 SECONDS = struct.Struct("<d")
 STATUSES = ("ok", "error", "timeout", "cpu", "reply", "closed")
 
-_PRELOADED = (json,)  # what programs import most, and what costs a fork nothing: `random` and `threading` have hooks
 _LOWEST_FD = 10  # the numbers below are for the program
 _CHUNK = 1 << 16
-_SCRIPT = "main.py"
+_SOON = 0.003
 
 
 class _HostGone(Exception):
@@ -73,6 +67,7 @@ class _Output:
     """The first bytes of a stream."""
 
     def __init__(self, fd: int, most: int) -> None:
+        os.set_blocking(fd, False)
         self.fd = fd
         self.most = most
         self.data = bytearray()
@@ -80,7 +75,7 @@ class _Output:
         self.is_open = True
 
     def read(self) -> bool:
-        """Take what is there; False if there was nothing."""
+        """Take a chunk of what is there; False if nothing was left."""
         try:
             part = os.read(self.fd, _CHUNK)
         except BlockingIOError:
@@ -91,42 +86,40 @@ class _Output:
         room = self.most - len(self.data)
         self.data += part[:room]
         self.is_cut |= len(part) > room
-        return True
+        return len(part) == _CHUNK
 
 
 class _Program:
     """A running program.
 
     Args:
-        cell: Where it runs.
+        keeper: Who has a cell for it.
         host: The host, which is heard while the program runs.
-        request: ``code``, ``stdin``, ``files``, ``limits``.
+        request: The head and the marshalled rest, as `sandbox_request.py` packs them.
         talks: Whether it gets requests on fd 3 and replies on fd 4.
     """
 
-    def __init__(self, cell: Cell, host: _Socket, request: dict[str, Any], talks: bool) -> None:
-        self._cell = cell
+    def __init__(self, keeper: Keeper, host: _Socket, request: bytes, talks: bool) -> None:
+        self._keeper = keeper
         self._host = host
-        self._limits = limits = request["limits"]
-        pipes = [os.pipe() for _ in range(5 if talks else 3)]
-        started, out, err = pipes[:3]
-        self._start = time.monotonic()
-        self._pid = cell.fork()
-        if not self._pid:
-            ends = [-1, out[1], err[1], *((pipes[3][0], pipes[4][1]) if talks else ())]
-            _run(cell, request, ends, started[1])
-        self._process = os.pidfd_open(self._pid)
-        self._ends = [pipes[k][k == 3] for k in range(len(pipes))]
-        for k, pipe in enumerate(pipes):
-            os.close(pipe[k != 3])
-        for fd in self._ends:
-            os.set_blocking(fd, False)
-        self._started = started[0]
-        most = limits["output_bytes"]
-        self._out, self._err = _Output(out[0], most), _Output(err[0], most)
-        self._requests = self._ends[3] if talks else -1
-        self._replies = _Output(self._ends[4], most + 1) if talks else None
+        self._occupant = occupant = keeper.take()
+        self.seconds, self._cpu_seconds, most = HEAD.unpack_from(request)
+        self._out, self._err = _Output(occupant.out, most), _Output(occupant.err, most)
+        self._requests, self._replies = -1, None
+        theirs: list[int] = []
+        if talks:
+            reader, self._requests = os.pipe()
+            replies, writer = os.pipe()
+            self._replies = _Output(replies, most + 1)
+            os.set_blocking(self._requests, False)
+            theirs = [reader, writer]
         self._unsent = memoryview(b"")
+        self._ended: tuple[int, float] | None = None
+        self._start = time.monotonic()
+        with contextlib.suppress(BrokenPipeError):  # it is over; the end will tell why
+            occupant.admit(request[HEAD.size :], theirs)
+        for fd in theirs:
+            os.close(fd)
 
     def ask(self, message: bytes) -> None:
         """Send the program a request; :meth:`wait` does it."""
@@ -140,6 +133,15 @@ class _Program:
             return None
         self._replies.data = rest
         return bytes(line)
+
+    def is_soon_over(self) -> bool:
+        """Tell whether it ends within milliseconds, as most do.
+
+        What it writes stays in its pipes meanwhile: one wake instead of three.
+        """
+        if self._keeper.speaks(min(_SOON, self.seconds)):
+            self._hear()
+        return self._ended is not None
 
     def wait(self, seconds: float | None, *, listens: bool = True) -> str:
         """Read what the program writes until something happens.
@@ -155,7 +157,9 @@ class _Program:
         deadline = None if seconds is None else time.monotonic() + seconds
         streams = {stream.fd: stream for stream in self._streams(listens) if stream.is_open}
         poll = select.poll()
-        for fd in (*streams, self._process, self._host.fd):
+        for fd in (self._keeper.fd, self._host.fd):
+            poll.register(fd, select.POLLIN)
+        for fd in streams:
             poll.register(fd, select.POLLIN)
         if self._unsent:
             poll.register(self._requests, select.POLLOUT)
@@ -173,7 +177,9 @@ class _Program:
             ready = {fd for fd, _ in events}
             if listens and self._replies and (b"\n" in self._replies.data or self._replies.is_cut):
                 return "reply"
-            if self._process in ready:
+            if self._keeper.fd in ready:
+                self._hear()
+            if self._ended:
                 while listens and self._replies and self._replies.is_open and self._replies.read():
                     pass
                 return "end"
@@ -194,133 +200,73 @@ class _Program:
             self._unsent = memoryview(b"")
         return bool(self._unsent)
 
+    def _hear(self) -> None:
+        self._ended = self._keeper.hear()
+        if self._keeper.failure:
+            raise ChildProcessError(self._keeper.failure)
+
     def end(self, reason: str) -> bytes:
         """Kill what is left of the program and return its result as a payload.
 
         Raises:
             ChildProcessError: The program never started, for lack of something outside of it.
         """
-        status, usage = self._cell.sweep(self._pid)
+        self._occupant.kill()
+        while not self._ended:
+            self._hear()
+        status, cpu = self._ended
         seconds = time.monotonic() - self._start
         for stream in (self._out, self._err):
             while stream.is_open and stream.read():
                 pass
-        try:
-            has_started = bool(os.read(self._started, 1))
-        except BlockingIOError:
-            has_started = False
-        for fd in (*self._ends, self._process):
-            os.close(fd)
+        has_started = self._occupant.has_started()
+        self._occupant.close()
+        if self._replies:
+            os.close(self._requests)
+            os.close(self._replies.fd)
         if not has_started and reason == "end":
             raise ChildProcessError(self._err.data.decode(errors="replace") or f"a child ended with status {status}")
-        cpu = usage.ru_utime + usage.ru_stime
         code = os.waitstatus_to_exitcode(status)
         if reason == "end":
             reason = "ok" if code == 0 else "error"
             # The kernel counts ticks for the limit and nanoseconds for `usage`; under load they differ by tenths.
-            if code == -signal.SIGKILL and cpu >= self._limits["cpu_seconds"] / 2:
+            if code == -signal.SIGKILL and cpu >= self._cpu_seconds / 2:
                 reason = "cpu"
         head = (STATUSES.index(reason), code, seconds, cpu, len(self._out.data), self._out.is_cut, self._err.is_cut)
         return RESULT.pack(*head) + self._out.data + self._err.data
 
 
-def _run(cell: Cell, request: dict[str, Any], ends: list[int], started: int) -> None:
-    """Be the program; never returns."""
-    code = 1
+def _answer(keepers: list[Keeper], host: _Socket, kind: bytes, request: bytes) -> None:
+    """Run a program and tell the host about it."""
     try:
-        os.dup2(ends[2], 2)
-        ends[0] = cell.enter(request["limits"], request["files"], request["stdin"])
-        for number, fd in enumerate((*ends, started)):
-            os.dup2(fd, number)
-        started = len(ends)
-        os.closerange(started + 1, os.sysconf("SC_OPEN_MAX"))
-        cell.seal(request["limits"])
-        os.write(started, b".")
-        os.close(started)
-        code = _execute(request["code"])
-    except BaseException as error:  # whatever it was, a child must not go on as a second worker
-        os.write(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
-    finally:
-        os._exit(code)
+        program = _Program(_who_has_a_cell(keepers), host, request, talks=kind == b"O")
+        if kind == b"O":
+            host.send(b"S", b"")
+            host.send(b"E", _converse(program, host))
+            return
+        reason = "end" if program.is_soon_over() else program.wait(program.seconds)
+        if reason == "host":
+            raise _HostGone
+        host.send(b"E", program.end(reason))
+    except (ChildProcessError, MemoryError) as error:
+        host.send(b"F", str(error).encode(errors="replace"))
 
 
-def _prepare(cwd: str) -> None:
-    """Make this interpreter look as a script finds it; done once, since a child pays for each page that it touches."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "tetrathlon"]:
-        del sys.modules[name]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    sys.modules["__main__"].__dict__.update(__builtins__=builtins, __file__=_SCRIPT)
-    sys.argv = [_SCRIPT]
-    sys.path.insert(0, cwd)
-    for name in ("exit", "quit"):  # what `site` adds
-        setattr(builtins, name, _sitebuiltins.Quitter(name, "Ctrl-D (i.e. EOF)"))
-    null = os.dup(0)
-    reader, writer = os.pipe()
-    for fd, end in enumerate((reader, writer, writer)):  # streams ask now whether they can seek: a pipe cannot
-        os.dup2(end, fd, inheritable=False)
-    sys.stdin = sys.__stdin__ = _stream(0, "r", "surrogateescape")  # type: ignore[assignment,misc]
-    sys.stdout = sys.__stdout__ = _stream(1, "w", "surrogateescape")  # type: ignore[assignment,misc]
-    sys.stderr = sys.__stderr__ = _stream(2, "w", "backslashreplace")  # type: ignore[assignment,misc]
-    for fd in range(3):
-        os.dup2(null, fd, inheritable=False)
-    for fd in (reader, writer, null):
-        os.close(fd)
+def _who_has_a_cell(keepers: list[Keeper]) -> Keeper:
+    """Wait for a cell.
 
-
-def _stream(fd: int, mode: str, errors: str) -> IO[str]:
-    return open(fd, mode, buffering=1 if fd == 2 else -1, encoding="utf-8", errors=errors, closefd=False)
-
-
-def _execute(code: str) -> int:
-    """Run foreign code as an interpreter runs a script, and return its exit code."""
-    gc.enable()
-    exit_code = 0
-    try:
-        exec(compile(code, _SCRIPT, "exec", dont_inherit=True), sys.modules["__main__"].__dict__)
-    except BaseException as error:  # whatever it is, it is the program's
-        exit_code = _report(error, code)
-    try:
-        if "threading" in sys.modules:
-            sys.modules["threading"]._shutdown()  # waits for threads, as every interpreter does
-        atexit._run_exitfuncs()
-    except BaseException as error:
-        exit_code = _report(error, code)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (AttributeError, OSError, ValueError):  # the program closed or replaced it
-            continue
-    return exit_code
-
-
-def _report(error: BaseException, code: str) -> int:
-    if isinstance(error, SystemExit):
-        if error.code is None or isinstance(error.code, int):
-            return (error.code or 0) & 0xFF
-        print(error.code, file=sys.stderr)
-        return 1
-    linecache.cache[_SCRIPT] = (len(code), None, code.splitlines(keepends=True), _SCRIPT)
-    shown = error.__traceback__.tb_next if error.__traceback__ else None  # without the frame of the worker
-    traceback.print_exception(type(error), error, shown)
-    return 1
-
-
-def _serve(cell: Cell, host: _Socket) -> None:
+    Raises:
+        ChildProcessError: There will be none.
+    """
     while True:
-        kind, payload = host.receive()
-        request = marshal.loads(payload)
-        try:
-            program = _Program(cell, host, request, talks=kind == b"O")
-            if kind == b"O":
-                host.send(b"S", b"")
-                host.send(b"E", _converse(program, host))
-                continue
-            reason = program.wait(request["limits"]["seconds"])
-            if reason == "host":
-                raise _HostGone
-            host.send(b"E", program.end(reason))
-        except (ChildProcessError, BlockingIOError, MemoryError) as error:
-            host.send(b"F", str(error).encode(errors="replace"))
+        for keeper in keepers:
+            if keeper.failure:
+                raise ChildProcessError(keeper.failure)
+            if keeper.waits:
+                return keeper
+        ready, _, _ = select.select(keepers, (), ())
+        for keeper in ready:
+            keeper.hear()
 
 
 def _converse(program: _Program, host: _Socket) -> bytes:
@@ -351,11 +297,16 @@ def main(mode: str, box: str, uid: int) -> None:
         os.dup2(null, fd, inheritable=False)
     cell = Cell(mode, box, uid)
     host.send(b"S", b"")
-    _prepare(cell.folder)
+    prepare(cell.folder)
+    rehearse()
     gc.collect()
     gc.freeze()
     gc.disable()
-    try:
-        _serve(cell, host)
-    except (_HostGone, ConnectionError):
-        cell.close()
+    # Without namespaces nothing keeps a program from the cell that waits: it is made when the program is over.
+    keepers = [Keeper(cell) for _ in range(2 if cell.has_namespaces else 1)]
+    with contextlib.suppress(_HostGone, ConnectionError):
+        while True:
+            _answer(keepers, host, *host.receive())  # what comes is held no longer than that
+    for keeper in keepers:
+        keeper.close()
+    cell.close()

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import marshal
 import math
 import os
 import re
+import select
 import sqlite3
-import time
+import subprocess
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from tetrathlon.envs import sqlite_worker
+from tetrathlon.envs.sqlite_worker import SIZE
 
 Row = tuple[Any, ...]
 
-_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-_DENIED_FUNCTIONS = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
-_STEPS_BETWEEN_LOOKS = 1000
-_LONGEST_VALUE = 1_000_000
+LARGEST_COPY = 64_000_000
+"""Bytes of a database that is handed over; a larger one is given as a path."""
 _LONGEST_QUERY = 100_000
-_LARGEST_RESULT = 10_000_000
-_TOKEN = re.compile(
-    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^]]*]|--[^\n]*|/\*.*?(?:\*/|\Z)|(?P<word>\w+)|[^\s\w]""", re.DOTALL
+_GRACE_SECONDS = 0.25
+"""How long a query that SQLite does not interrupt may go on before its process is killed."""
+_TOKEN = re.compile(  # whatever is not closed goes to the end, so that nothing is read twice
+    r"""'(?:[^']|'')*+(?:'|\Z)|"(?:[^"]|"")*+(?:"|\Z)|`[^`]*+(?:`|\Z)|\[[^]]*+(?:]|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|"""
+    r"""(?P<word>\w+)|[^\s\w]""",
+    re.DOTALL,
 )
 
 
@@ -30,69 +39,155 @@ class QueryError(Exception):
 
 
 def query(
-    database: str | os.PathLike[str] | sqlite3.Connection, sql: str, *, seconds: float = 1.0, rows: int = 1000
+    database: str | os.PathLike[str] | bytes | sqlite3.Connection, sql: str, *, seconds: float = 1.0, rows: int = 1000
 ) -> list[Row]:
-    """Run one SELECT, which can write nothing, open no other file and not run on for ever.
+    """Run one SELECT, which can write nothing, open no other file, and take neither time nor memory without end.
+
+    It runs in a process of its own, which stays for the next one, and is killed where SQLite itself does not stop in
+    time. Safe in threads. ``json_each`` and ``json_tree`` may be read, tables of pragmas may not.
 
     Args:
-        database: A file, or a connection, which is left as it was but without authorizer and progress handler.
+        database: A file, which is read under SQLite's locks, with its write-ahead log if there is one; or the bytes of
+            one; or an open connection, whose main database is copied for each query, with what is not yet committed.
+            Functions and collations that a connection was given do not go with it.
         sql: The query.
-        seconds: How long it may take.
+        seconds: How long it may take, a lock of others on the file included.
         rows: How many rows it may return.
 
     Raises:
-        QueryError: The query is wrong, is not one SELECT, took too long, or returned more or longer than allowed.
+        QueryError: The query is wrong, is not one SELECT, took too long or too much memory, or returned more or longer
+            than allowed.
         FileNotFoundError: There is no such file.
+        ValueError: ``seconds`` is no positive number, or the database is too large to be copied.
     """
-    if isinstance(database, sqlite3.Connection):
-        return _run(database, sql, seconds, rows)
-    path = Path(database).resolve(strict=True)
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
-    try:
-        return _run(connection, sql, seconds, rows)
-    finally:
-        connection.close()
-
-
-def _run(connection: sqlite3.Connection, sql: str, seconds: float, rows: int) -> list[Row]:
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"seconds must be a positive number, got {seconds!r}")
     if len(sql) > _LONGEST_QUERY:
         raise QueryError(f"the query has {len(sql)} characters, more than {_LONGEST_QUERY}")
-    deadline = time.monotonic() + seconds
-    longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-    connection.set_authorizer(_authorize)
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    try:
-        found = _fetch(cursor.execute(sql), rows)
-        if cursor.description is None:
-            raise QueryError("the query is empty; write one SELECT")
-    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
-        if time.monotonic() > deadline and "interrupted" in str(error):
-            raise QueryError(f"the query took longer than {seconds:g} seconds") from error
-        raise QueryError(f"{type(error).__name__}: {error}") from error
-    finally:
-        cursor.close()
-        connection.set_progress_handler(None, 0)
-        connection.set_authorizer(None)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+    found = _ask(marshal.dumps((_handed(database), sql, float(seconds), rows)), seconds)
+    if isinstance(found, str):
+        raise QueryError(found)
     return found
 
 
-def _fetch(cursor: sqlite3.Cursor, rows: int) -> list[Row]:
-    found: list[Row] = []
-    size = 0
-    for row in cursor:
-        size += sum(len(value) for value in row if isinstance(value, str | bytes))
-        if len(found) == rows or size > _LARGEST_RESULT:
-            raise QueryError(f"the query returned more than {rows} rows or {_LARGEST_RESULT} characters")
-        found.append(row)
-    return found
+def _handed(database: str | os.PathLike[str] | bytes | sqlite3.Connection) -> str | bytes:
+    """Return the path or the bytes that stand for ``database`` in another process."""
+    if isinstance(database, sqlite3.Connection):
+        cursor = database.cursor()
+        cursor.row_factory = None
+        has_pages = cursor.execute("PRAGMA main.page_count").fetchone() != (0,)
+        database = database.serialize() if has_pages else b""
+    if not isinstance(database, bytes):
+        return str(Path(database).resolve(strict=True))
+    if len(database) > LARGEST_COPY:
+        raise ValueError(f"a database of {len(database)} bytes is more than {LARGEST_COPY}; give the path of a file")
+    return database
 
 
-def _authorize(action: int, first: str | None, second: str | None, schema: str | None, trigger: str | None) -> int:
-    is_allowed = action in _ALLOWED and not (action == sqlite3.SQLITE_FUNCTION and second in _DENIED_FUNCTIONS)
-    return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
+class _Ended(Exception):
+    """A worker is gone before it was asked, or while it worked."""
+
+
+class _Worker:
+    """A process that runs queries, one at a time."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", sqlite_worker.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            start_new_session=True,  # ctrl-C is for the parent, which ends this one
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._in: IO[bytes] = self._process.stdin
+        self._out: IO[bytes] = self._process.stdout
+        if not self._out.read(SIZE.size):
+            self.stop()
+            raise ChildProcessError(f"the process that runs queries ended with {self._process.returncode} at its start")
+
+    def ask(self, request: bytes, seconds: float) -> list[Row] | str:
+        """Return the rows that the query of ``request`` gives, or what is wrong with it.
+
+        Raises:
+            TimeoutError: There is no answer.
+            _Ended: There is no worker.
+        """
+        try:
+            self._in.write(SIZE.pack(len(request)) + request)
+            self._in.flush()
+        except BrokenPipeError:
+            raise _Ended from None
+        poll = select.poll()
+        poll.register(self._out, select.POLLIN)
+        if not poll.poll((seconds + _GRACE_SECONDS) * 1000):
+            raise TimeoutError
+        head = self._out.read(SIZE.size)
+        reply = self._out.read(*SIZE.unpack(head)) if head else b""
+        if not reply:
+            raise _Ended
+        found: list[Row] | str = marshal.loads(reply)
+        return found
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        self._close()
+
+    def leave(self) -> None:
+        """Leave the process to the parent that this one was forked from."""
+        self._process.returncode = 0  # it is no child of this one
+        self._close()
+
+    def _close(self) -> None:
+        for stream in (self._in, self._out):
+            with contextlib.suppress(BrokenPipeError):  # what was not yet written has no reader
+                stream.close()
+
+
+_idle: list[_Worker] = []
+_MOST_IDLE = os.cpu_count() or 1
+
+
+def _ask(request: bytes, seconds: float) -> list[Row] | str:
+    for _ in range(2):
+        try:  # not by first looking whether there is one: other threads take some too
+            worker = _idle.pop()
+        except IndexError:
+            worker = _Worker()
+        try:
+            found = worker.ask(request, seconds)
+        except TimeoutError:
+            worker.stop()
+            return f"the query took longer than {seconds:g} seconds"
+        except _Ended:
+            worker.stop()  # somebody killed it, perhaps before it was asked: once more
+            continue
+        except BaseException:  # an interrupt in the middle of an answer: the next one would be this one's
+            worker.stop()
+            raise
+        if len(_idle) < _MOST_IDLE:
+            _idle.append(worker)
+        else:
+            worker.stop()
+        return found
+    return "the query ended the process that ran it"
+
+
+def _stop_all() -> None:
+    while _idle:
+        _idle.pop().stop()
+
+
+def _leave_all() -> None:
+    while _idle:
+        _idle.pop().leave()
+
+
+atexit.register(_stop_all)
+os.register_at_fork(after_in_child=_leave_all)
 
 
 def same_rows(

@@ -24,6 +24,10 @@ MEMORY = 768 * 2**20
 """Bytes that a worker may take beyond what it was forked with."""
 PROCESSOR = 60
 """Seconds of processor time after which a worker makes room for a fresh one."""
+POLL = 0.1
+"""Seconds between two looks at a worker."""
+LATE = 2.0
+"""On the clock a request may take this many times its time, where it had half of it of the processor."""
 STARVED = 20
 """A request may take this many times its time on the clock, where the machine gives it no processor."""
 _LARGEST_POWER = 2_000
@@ -214,15 +218,17 @@ class Worker:
             return {"died": True}
         spent, started, reply = self._processor(), time.monotonic(), b""
         while not reply.endswith(b"\n"):
-            ready, _, _ = select.select([self._answer], [], [], seconds)
+            ready, _, _ = select.select([self._answer], [], [], min(POLL, seconds))
             if ready:
                 more = os.read(self._answer, 65536)
                 if not more:
                     return {"died": True}
                 reply += more
-            elif self._processor() - spent >= 0.9 * seconds:
+                continue
+            took, waited = self._processor() - spent, time.monotonic() - started
+            if took >= 0.9 * seconds or (waited >= LATE * seconds and took >= 0.5 * seconds):
                 return {"late": True}
-            elif time.monotonic() - started > STARVED * seconds:
+            if waited > STARVED * seconds:
                 return {"error": f"the prover got no processor for {STARVED * seconds:g} s"}
         result: dict[str, Any] = json.loads(reply)
         return result

@@ -26,9 +26,11 @@ _EQUALS = re.compile(r"[\s$]*(?:=|\\(?:implies|Rightarrow|to)(?![a-zA-Z])|⇒|�
 _OPERATOR = re.compile(r"[\s$]*(?:[-+*/×÷·−^]|\\(?:times|cdot|div)(?![a-zA-Z]))[\s$]*")
 _ONE_BOX = re.compile(
     r"(?P<before>[A-Za-z ,:*$\n]*+)\\boxed\{"
-    r"(?P<content>(?:[^{}\\<\[◁]|\\(?!f?boxed)[a-z]++|\{[^{}\\<\[◁]*+\})*+)\}[.$*\s]*+"
+    r"(?P<content>(?:[^{}\\<\[◁]++|\\(?!f?boxed)[a-z]++|\{[^{}\\<\[◁]*+\})*+)\}[.$*\s]*+"
 )
 """A short reply with one box and nothing that bears on it; most replies are such, and the whole rule is slower."""
+_WHOLE_BOX = re.compile(r"\\boxed\{([^{}\\<\[◁]*+)\}")
+"""A reply that is one box, with nothing of LaTeX inside."""
 _SHORT = 400
 _BLANK_CONTENTS = frozenset({"", "and", "or", "und", "oder", "et", "...", "…"})
 """What stands in a field that is only talked about: "in \\boxed{}", "between <answer> and </answer>"."""
@@ -53,7 +55,6 @@ class Field:
         return self.content.lower() in _BLANK_CONTENTS
 
 
-@lru_cache(maxsize=4)
 def final_answer(text: str, opened: bool = False) -> str | None:
     r"""Return the final answer of a completion, or None where it has none.
 
@@ -65,11 +66,18 @@ def final_answer(text: str, opened: bool = False) -> str | None:
         The content of the last field, stripped. Alternatives come back together with what joins them
         (``5 or 6``), which equals no single value.
     """
-    if not opened and len(text) <= _SHORT and (quick := _ONE_BOX.fullmatch(text)) and not may_hedge(quick["before"]):
-        return quick["content"].strip()
+    if not opened and (box := _WHOLE_BOX.fullmatch(text)):
+        return box[1].strip()
+    if not may_hold_field(text):
+        return None
+    if not opened and len(text) <= _SHORT and (quick := _ONE_BOX.fullmatch(text)):
+        before, content = quick.groups()
+        if not before or not may_hedge(before):
+            return content.strip()
     return _final_answer(text, opened)
 
 
+@lru_cache(maxsize=4)
 def _final_answer(text: str, opened: bool = False) -> str | None:
     after = visible(text, opened)
     found = None if after is None else fields(after)
@@ -78,6 +86,8 @@ def _final_answer(text: str, opened: bool = False) -> str | None:
     last = found[-1]
     if last.is_blank:
         return last.content
+    if len(after) == last.end - last.start:
+        return last.content  # no words around it that could bear on it
     while found and is_denied(after[max(found[-1].start - 200, 0) : found[-1].start], after[found[-1].end :][:200]):
         found.pop()
     if not found:
@@ -89,7 +99,7 @@ def _final_answer(text: str, opened: bool = False) -> str | None:
         neighbours.append(rest.pop())
     neighbours.reverse()
     joined = neighbours[0].content
-    if len({key(field.content) for field in neighbours}) == 1:
+    if len(neighbours) == 1 or len({key(field.content) for field in neighbours}) == 1:
         joined = last.content
     else:
         for before, field in pairwise(neighbours):
@@ -133,8 +143,15 @@ def plain_answer(text: str, opened: bool = False, lines: bool = False) -> str | 
     return next((line.strip() for line in reversed(after.splitlines()) if line.strip()), None)
 
 
+def may_hold_field(text: str) -> bool:
+    """Tell, fast, whether ``text`` has one of the signs with which every answer field opens."""
+    return "{" in text or "<" in text
+
+
 def has_field(text: str) -> bool:
     """Tell whether an answer field opens in ``text``."""
+    if not may_hold_field(text):
+        return False
     if text.isascii() and "boxed" not in (lower := text.lower()) and "answer" not in lower:
         return False
     return _FIELD.search(text) is not None
@@ -143,6 +160,8 @@ def has_field(text: str) -> bool:
 def fields(text: str) -> list[Field] | None:
     """Return the outermost answer fields in order, or None where the last one is not closed."""
     found: list[Field] = []
+    if not may_hold_field(text):
+        return found
     position = 0
     while match := _FIELD.search(text, position):
         end = _close(text, match)
@@ -159,6 +178,9 @@ def _close(text: str, opening: re.Match[str]) -> tuple[int, int] | None:
     """Return where the content of a field ends and where the field does."""
     depth = 1
     if opening.group().endswith("{"):
+        start, end = opening.end(), text.find("}", opening.end())
+        if end >= 0 and text.find("{", start, end) < 0 and text.find("\\", start, end) < 0:
+            return end, end + 1
         for match in _BRACES.finditer(text, opening.end()):
             depth += (match.group() == "{") - (match.group() == "}")
             if depth == 0:

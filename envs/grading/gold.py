@@ -8,13 +8,16 @@ from fractions import Fraction
 
 from tetrathlon.envs.grading import prover
 from tetrathlon.envs.grading.reading import read
+from tetrathlon.envs.grading.surds import Surd, surd
 from tetrathlon.envs.grading.values import (
     Equation,
     Expression,
     Infinity,
     Quantity,
+    Scalar,
     Set,
     Several,
+    Text,
     Tuple,
     Value,
     replaced,
@@ -25,6 +28,9 @@ from tetrathlon.envs.grading.writing import plain, same_text
 
 KINDS = ("number", "set", "tuple", "choice", "text")
 PERCENTS = ("fraction", "points")
+_SCALARS = (Fraction, Surd, Expression)
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_LETTER = re.compile(r"[A-Za-z]")
 _OPTION = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 
 
@@ -73,7 +79,10 @@ def read_gold(text: str, *, kind: str | None = None, percent: str = "fraction") 
             "write words as \\text{...} or give kind='text'"
         )
     found = list(scalars(value))
-    if any(isinstance(scalar, Expression | Equation) for scalar in found) and prover.classified(found) is None:
+    if any(isinstance(scalar, Surd) for scalar in found):
+        prover.require()  # answers may be what only it can compare
+    is_hard = any(isinstance(scalar, Expression | Equation) for scalar in found)
+    if is_hard and prover.classified(scalars(_with_letters(value))) is None:
         raise ValueError(f"the answer {text!r} cannot be read as an expression")
     return Gold(text, value, kind, percent)
 
@@ -89,12 +98,23 @@ def same_answer(answer: str, gold: Gold) -> bool:
     value = gold.value
     if value is None:
         return _same_choice(answer, gold.text) if gold.kind == "choice" else same_text(answer, gold.text)
-    given = _as_kind(read(answer, gold.percent == "points"), gold.kind)
+    given = _as_kind(_given(answer, gold), gold.kind)
     if given is None:
-        return False
+        return isinstance(value, Text) and len(value.words) > 1 and same_text(answer, value.words)
     if type(given) is Fraction and type(value) is Fraction:
         return given == value
     return same_value(given, value)
+
+
+def _given(answer: str, gold: Gold) -> Value | None:
+    """Read ``answer``; equal sides without letters (``5! = 120``) are what the last one is, but beside an equation."""
+    value = read(answer, gold.percent == "points")
+    if not isinstance(value, Equation) or isinstance(gold.value, Equation) or not prover.is_installed():
+        return value
+    ends = [read(value.left), read(value.right)]
+    if _LETTER.search(_COMMAND.sub("", value.left + value.right)) or not all(isinstance(e, _SCALARS) for e in ends):
+        return value
+    return ends[1] if ends[0] is not None and ends[1] is not None and same_value(ends[0], ends[1]) else value
 
 
 def same_value(left: Value, right: Value) -> bool:
@@ -102,12 +122,26 @@ def same_value(left: Value, right: Value) -> bool:
     if same(left, right):
         return True
     both = [*scalars(left), *scalars(right)]
+    if any(isinstance(scalar, Text) for scalar in both) and not all(isinstance(scalar, Text) for scalar in both):
+        left, right = _with_letters(left), _with_letters(right)
+        if same(left, right):
+            return True
+        both = [*scalars(left), *scalars(right)]
     if not any(isinstance(scalar, Expression | Equation) for scalar in both) or not prover.is_installed():
         return False
     if _shape(left) != _shape(right):
         return False
     found = prover.classified(both)
     return found is not None and same(replaced(left, found), replaced(right, found))
+
+
+def _with_letters(value: Value) -> Value:
+    """Return ``value`` with each lone letter as the expression that it is: ``x`` is ``1x``."""
+    by: dict[Scalar, Value] = {
+        scalar: (surd(scalar.words) or Expression(scalar.words)) if isinstance(scalar, Text) else scalar
+        for scalar in scalars(value)
+    }
+    return replaced(value, by) if any(isinstance(scalar, Text) for scalar in by) else value
 
 
 def _shape(value: Value) -> object:
@@ -117,7 +151,7 @@ def _shape(value: Value) -> object:
             return _shape(inside)
         case Set(items) | Several(items) | Tuple(items, _):
             return type(items) is not tuple or True
-        case Fraction() | Expression():
+        case Fraction() | Surd() | Expression():
             return "scalar"
     return type(value)
 

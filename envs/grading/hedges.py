@@ -22,11 +22,19 @@ _CONNECTORS = word_set(
     "and also to through und bis et e y и та و और および 和 及 か と 와 과 và dan ve og och ja en auch bien a",
     "option choice case candidate possibility variant alternative guess first second third try",
 )
-_CORRECTIONS = word_set(
+_MISTAKES = word_set(
     "wrong forgot forgotten no actually instead correct corrected correcting correction wait mistake mistaken error",
-    "incorrect so therefore then hence thus fix fixed fixing rather sorry oops recheck rechecking checked should must",
-    "final finally falsch vergessen nein daher richtig doch faux donc non erreur pardon entonces luego",
-    "quindi dunque нет значит поэтому",
+    "incorrect fix fixed fixing rather sorry oops recheck rechecking falsch vergessen nein doch faux non erreur pardon",
+    "нет",
+)
+_CORRECTIONS = _MISTAKES | word_set(
+    "so therefore then hence thus checked should must final finally daher richtig donc entonces luego quindi dunque",
+    "значит поэтому",
+)
+_FURTHER = re.compile(
+    r"\b(?:(?:the other|another)\b(?! (?:hand|way|method|approach|look|time|try|check)\b)"
+    r"|also(?: \w+){0,3}\W{0,8}$|unsure\b|not sure\b)",
+    re.IGNORECASE,
 )
 _CONDITION = re.compile(
     r"\b(?:if|unless|falls|wenn|si|se|если)\b\W{1,4}(?:\w{1,12}\W{1,3}){0,4}?"
@@ -38,10 +46,12 @@ DOUBTS = word_set(
     "nicht kein keine pas no",
 )
 """Words before a number that rule it out or make it a rough one."""
-_NEGATIONS = word_set("not never isn wasn aren doesn nicht kein keine pas")
+_NEGATIONS = word_set("not never cannot isn wasn aren doesn nicht kein keine pas")
 _LINKS = word_set("t equal to be")
+_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 _DENIED = re.compile(
-    r"\W{0,8}(?:is|was|are|were)(?:n't|\s{1,3}(?:not|never|wrong|incorrect|false|an? (?:mistake|error)))\b",
+    r"\W{0,8}(?:(?:is|was|are|were)(?:n['’]t|\s{1,3}(?:not|never|wrong|incorrect|false|an? (?:mistake|error)))"
+    r"|(?:can(?:['’]t|\s?not)|(?:could|must|should)(?:n['’]t|\snot))\sbe\s(?:right|correct|true|it|the\b))\b",
     re.IGNORECASE,
 )
 NO_UNITS = (
@@ -53,7 +63,8 @@ NO_UNITS = (
         "hundred thousand million billion trillion dozen half halves third thirds quarter quarters fifth fifths",
         "percent zero one two three four five six seven eight nine ten eleven twelve twenty thirty squared cubed",
         "factorial less more plus minus times divided point root if unless is was are be been sin cos tan cot sec csc",
-        "log ln exp pi sqrt mod infinity answer solution right",
+        "log ln exp pi sqrt mod infinity answer solution right percentage basis negative opposite below above under",
+        "over doubled tripled halved score grand k",
     )
 )
 """Words that are no unit behind a number: they change it, doubt it or join it with another."""
@@ -81,6 +92,18 @@ def words(text: str) -> list[str]:
 
 
 def is_hedge(gap: str) -> bool:
+    """Tell whether the text between two answer fields makes them alternatives or a list.
+
+    It does as :func:`is_offer` says, or where it names the second answer as a further one ("the other root", "so also")
+    and has no word of a mistake.
+    """
+    if is_offer(gap):
+        return True
+    gap = _close(usual(gap))
+    return _FURTHER.search(gap) is not None and _MISTAKES.isdisjoint(words(gap))
+
+
+def is_offer(gap: str) -> bool:
     """Tell whether the text between two answers makes them alternatives or a list.
 
     It does where it holds nothing but "or", "and", labels, single letters and signs, of any length; or where its
@@ -92,15 +115,19 @@ def is_hedge(gap: str) -> bool:
         len(word) == 1 or word in _CONNECTORS or word in _DISJUNCTIONS or _UNSPACED.fullmatch(word) for word in found
     ):
         return True
-    gap = " ".join(gap.split())
-    if len(gap) > 2 * _WINDOW:
-        gap = f"{gap[:_WINDOW]} {gap[-_WINDOW:]}"
+    gap = _close(gap)
     if _CONDITION.search(gap):
         return True
     near = words(gap)
     if not _CORRECTIONS.isdisjoint(near):
         return False
     return not _DISJUNCTIONS.isdisjoint(near) or bool(_UNSPACED.search(gap) or _LABEL.search(gap))
+
+
+def _close(gap: str) -> str:
+    """Return what of ``gap`` is near one of the answers, with single blanks."""
+    gap = " ".join(gap.split())
+    return f"{gap[:_WINDOW]} {gap[-_WINDOW:]}" if len(gap) > 2 * _WINDOW else gap
 
 
 def follows_or(after: str, answer: str) -> str | None:
@@ -127,7 +154,7 @@ def may_hedge(before: str) -> bool:
 
 def is_denied(before: str, after: str) -> bool:
     """Tell whether the answer between two texts is said to be none (``not 15``, ``15 is wrong``)."""
-    found = words(_CLAUSE_END.split(usual(before[-_NEAR:]))[-1])
+    found = words(_CLAUSE_END.split(_NOT.sub(" not", usual(before[-_NEAR:])))[-1])
     while found and found[-1] in _LINKS:
         found.pop()
     return bool(found and found[-1] in _NEGATIONS) or _DENIED.match(usual(after[:_NEAR])) is not None

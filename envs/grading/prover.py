@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import json
+import math
 import os
 import re
 import select
@@ -25,7 +26,8 @@ from typing import Any
 import gymnasium as gym
 
 from tetrathlon.envs.grading.hedges import word_set
-from tetrathlon.envs.grading.values import Class, Equation, Expression, Scalar
+from tetrathlon.envs.grading.surds import Surd
+from tetrathlon.envs.grading.values import Class, Equation, Expression, Scalar, Text
 from tetrathlon.envs.rubric import GraderError
 
 SECONDS = 1.0
@@ -45,6 +47,9 @@ _WILD = re.compile(
     r"|\^\s?\w\s?\^"
     r"|\d\s+\d|\d\s?_|\d\s?\{|[%'&#@~?\"`;$]"  # what the parser would read as something else
     r"|\\frac\s?\{d\}\s?\{d"
+    r"|\\Gamma\s?\([^()]*(?:\d{3}|[\^!\\])|\\sqrt\s?\[[^\]]*(?:\d{3}|[\^!\\])"
+    r"|\\binom(?:\{(?:[^{}]|\{[^{}]*+\})*+\})?\{[^{}]*(?:\{[^{}]*\}[^{}]*)?(?:\d{4}|[\d)}]\s?\^|[!\\])"
+    r"|(?:(?:\\exp\s?(?:\\left)?|(?<![A-Za-z])e\s?\^\s?\{?)\s?\(?\s?){3}"
 )
 _COMMANDS = word_set(
     "frac sqrt cdot times div ln log exp sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh binom sum prod",
@@ -53,8 +58,21 @@ _COMMANDS = word_set(
     "Phi Psi Omega",
 )
 """All that the parser is handed of LaTeX."""
+_POWERS = re.compile(r"\^\s?\{?\s?\d{1,6}(?:[\s)}]{0,8}[)}]\s?\^\s?\{?\s?\d{1,6})+")
+_LARGEST_POWER = 2_000
+_DIGITS = re.compile(r"\d+")
 _COMMAND = re.compile(r"\\([A-Za-z]+|.)")
-_BARE_FRACTION = re.compile(r"\\frac\s?(\{[^{}]*\}|[\da-zA-Z]|\\pi)\s?(\{[^{}]*\}|[\da-zA-Z]|\\pi)")
+_GROUP = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|[\da-zA-Z]|\\pi"
+_BARE_PAIR = re.compile(rf"\\(frac|binom)\s?({_GROUP})\s?({_GROUP})")
+_AFTER_FRACTION = re.compile(
+    r"(?<![\w.^/}])(?<![\^/]\s)(\d+(?:\.\d+)?\s?/\s?\d+(?:\.\d+)?)(?=\s?(?:[A-Za-z]|\\(?!cdot|times|div)))"
+)
+r"""``3/4\pi`` is three quarters of it, as a reader from the left takes it."""
+_UNCLEAR = re.compile(r"/\s?\d+(?:\.\d+)?\s?(?:[A-Za-z]|\\(?!cdot|times|div))")
+"""``x/2y``: over 2 or over 2y."""
+_QUOTIENT = re.compile(
+    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log))\s?(\d{0,3}(?:[A-Za-z]|\\[a-z]{2,8}))\s?(?=/\s?\\(?:sin|cos|tan|cot|sec|csc|ln|log))"
+)
 _BARE_ROOT = re.compile(r"\\sqrt\s?(\[[^\[\]]*\])?\s?([\da-zA-Z]|\\pi(?![a-zA-Z]))")
 _WORD_ROOT = re.compile(r"(?<![\\A-Za-z])sqrt\s?\(([^()]*)\)")
 _WORD = re.compile(r"(?<![\\A-Za-z])((?:arc)?(?:sin|cos|tan)h?|cot|sec|csc|log|ln|exp|pi)(?![A-Za-z])")
@@ -89,18 +107,25 @@ def spelled(latex: str) -> str | None:
     latex = _WORD_ROOT.sub(r"\\sqrt{\1}", latex)
     latex = _WORD.sub(r"\\\1 ", latex)
     latex = _BARE_ROOT.sub(lambda match: rf"\sqrt{match[1] or ''}{{{match[2]}}}", latex)
-    latex = _BARE_FRACTION.sub(lambda match: r"\frac" + "".join(_braced(part) for part in match.groups()), latex)
+    latex = _BARE_PAIR.sub(_paired, latex)
+    latex = _AFTER_FRACTION.sub(r"(\1)", latex)
+    if _UNCLEAR.search(latex):
+        return None
+    latex = _QUOTIENT.sub(r"\1(\2)", latex)
     latex = _DEGREES.sub(r"(\1 \\cdot \\frac{\\pi}{180})", latex)
     latex = _MIXED.sub(r"(\1+\2)", latex)
     latex = _TIMES.sub(r" \\cdot ", latex)
     latex = _FACTOR.sub(lambda match: match[0] + r" \cdot " if match[1] or match[2] else match[0], latex)
     if not _COMMANDS.issuperset(_COMMAND.findall(latex)):
         return None
+    if any(math.prod(map(int, _DIGITS.findall(powers))) > _LARGEST_POWER for powers in _POWERS.findall(latex)):
+        return None
     return None if _WILD.search(latex) or _LONE_GROUP.search(latex) else latex
 
 
-def _braced(part: str) -> str:
-    return part if part.startswith("{") else f"{{{part}}}"
+def _paired(match: re.Match[str]) -> str:
+    parts = (part[1:-1] if part.startswith("{") else part for part in match.groups()[1:])
+    return rf"\{match[1]}" + "".join(f"{{{_BARE_PAIR.sub(_paired, part)}}}" for part in parts)
 
 
 def require() -> None:
@@ -131,14 +156,16 @@ def classified(scalars: Iterable[Scalar]) -> dict[Scalar, Class] | None:
         tetrathlon.envs.rubric.GraderError: The prover itself does not work.
     """
     require()
-    each = sorted(set(scalars), key=repr)  # in one order, whichever side is which
+    each = sorted(set(map(_plain, scalars)), key=repr)  # in one order, whichever side is which
     if len(each) > _MOST_ITEMS:
         return None
     items: list[Any] = []
     for scalar in each:
         match scalar:
-            case Expression(latex):
-                parts = [spelled(latex)]
+            case Expression() | Surd():
+                parts = [spelled(scalar.latex)]
+            case Text(words):
+                parts = [spelled(words)]
             case Equation(left, right):
                 parts = ["=", spelled(left), spelled(right)]
             case _:
@@ -150,6 +177,12 @@ def classified(scalars: Iterable[Scalar]) -> dict[Scalar, Class] | None:
     if found is None or None in found:
         return None
     return {scalar: Class(number) for scalar, number in zip(each, found, strict=True) if number is not None}
+
+
+def _plain(scalar: Scalar) -> Scalar:
+    """Return the number that a surd is, where it is one, and else what it was."""
+    number = scalar.rational if isinstance(scalar, Surd) else None
+    return scalar if number is None else number
 
 
 @lru_cache(maxsize=4096)

@@ -22,7 +22,7 @@ RATIONAL = (
     rf"|(?P<decimal>{_DECIMAL}))"
 )
 """A number without a sign, in the LaTeX that ``reading.py`` makes of it."""
-PERCENT = r"\s?(?:\\?%|(?:percent|per cent)(?![a-zA-Z]))"
+PERCENT = r"\s?(?:\\?%|(?:percent|per cent)(?![a-zA-Z])|\\text\s?\{\s?(?:percent|per cent|\\?%)\s?\})"
 _NUMBER = re.compile(rf"(?P<sign>[+-]?)\s?{RATIONAL}(?P<percent>{PERCENT})?", re.ASCII)
 _MOST_DIGITS = 400
 _LARGEST_EXPONENT = 400
@@ -71,4 +71,5 @@ def _unsigned(part: dict[str, str | None]) -> Fraction | None:
 
 def _decimal(text: str | None) -> Fraction:
     assert text is not None
-    return Fraction("".join(text.replace(",", "").split()))
+    whole, _, places = "".join(text.replace(",", "").split()).partition(".")
+    return Fraction(int(whole + places), 10 ** len(places)) if places else Fraction(int(whole))

@@ -7,13 +7,16 @@ groups of three. What is read is bounded before anything is computed.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
 from tetrathlon.envs.grading.hedges import NO_UNITS, word_set
+from tetrathlon.envs.grading.intervals import intersection
+from tetrathlon.envs.grading.latex import VULGAR, cleaned
+from tetrathlon.envs.grading.lists import CLOSING, OPENING, connective, encloses, sides, split, without_thousands
 from tetrathlon.envs.grading.rationals import rational
+from tetrathlon.envs.grading.surds import Surd, surd
 from tetrathlon.envs.grading.units import split_unit
 from tetrathlon.envs.grading.values import (
     Equation,
@@ -36,41 +39,7 @@ _DEEPEST = 6
 _MOST_ITEMS = 64
 _SUPER = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
-_VULGAR = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
-_SIZES = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits)(?![a-zA-Z])\s?|\\!|\{\\!\}")
-_GROUP = re.compile(r"(?<=\d)(?:\{,\}|\\,|\{\\,\})(?=\d{3}(?!\d))")
-_COMMA = re.compile(r"\{([,;:])\}")
-_BLANKS = re.compile(r"(?:(?<!\\)\\[,;: ]|\\q?quad(?![a-zA-Z])|(?<!\\)~|\s)+")
-_NAMES = {
-    r"\\[dtc]frac(?![a-zA-Z])": r"\\frac",
-    r"\\lbrace(?![a-zA-Z])": r"\\{",
-    r"\\rbrace(?![a-zA-Z])": r"\\}",
-    r"\\(?:leq|leqslant|le)(?![a-zA-Z])|≤|<=|⩽": r"\\le ",
-    r"\\(?:geq|geqslant|ge)(?![a-zA-Z])|≥|>=|⩾": r"\\ge ",
-    r"\\lt(?![a-zA-Z])": "<",
-    r"\\gt(?![a-zA-Z])": ">",
-    r"\\(?:bar|overline)(?![a-zA-Z])": r"\\overline",
-    "∞": r"\\infty ",
-    "π": r"\\pi ",
-    "∪": r"\\cup ",
-    "∈": r"\\in ",
-    "∅": r"\\emptyset ",
-    "√": r"\\sqrt ",
-    "°": r"^\\circ ",
-    "⁄": "/",
-    "×": r"\\times ",
-    "·": r"\\cdot ",
-    "÷": "/",
-}
-_RENAMED = re.compile("|".join(f"({pattern})" for pattern in _NAMES))
-_NEW_NAMES = [name.replace("\\\\", "\\") for name in _NAMES.values()]
 _TEXT = re.compile(r"\\(?:text|textbf|textrm|textit|mbox|mathrm|operatorname)\s?\{([^{}]*)\}")
-_JOINT = re.compile(
-    r"\\[{}]|[(\[{)\]}]|\\(?:text|mbox|mathrm|textrm)\s?\{\s?,?\s?(?:and|or)\s?\}|,?(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])|[,;]"
-)
-_THOUSAND = re.compile(r"(?<=\d),\d{3}(?!\d)")
-_OPENING = frozenset({"(", "[", "{", r"\{"})
-_CLOSING = frozenset({")", "]", "}", r"\}"})
 _NAME = r"(?:[A-Za-z]|\\(?!frac|sqrt|infty|pi|sin|cos|tan|log|ln)[a-z]{2,8})(?:_(?:\w|\{\w{1,8}\}))?(?:'|\([a-z]\))?"
 _ASSIGNED = re.compile(rf"({_NAME})\s?(?:=|\\in(?![a-zA-Z]))\s?(?![=])")
 _RELATION = re.compile(r"\s?(\\le(?![a-zA-Z])|\\ge(?![a-zA-Z])|<|>)\s?")
@@ -83,10 +52,19 @@ _BASED = re.compile(r"(\d{1,100})\s?_\s?(?:\{\s?(\d{1,2})\s?\}|(\d))", re.ASCII)
 _RATIO = re.compile(r"\d{1,9}(?:\s?:\s?\d{1,9}){1,4}", re.ASCII)
 _PLUS_MINUS = re.compile(r"\\pm(?![a-zA-Z])\s?|±\s?")
 _OPTION = re.compile(r"\(?([A-Za-z])[).:]?")
+_OPTIONS = frozenset("ABCDEFGH")
+"""Letters that mean the same in either case, alone."""
 _COMMAND = re.compile(r"\\[A-Za-z]+")
+_LETTER = re.compile(r"[A-Za-z]")
+_CROSS = re.compile(r"(?<=[\d)])\s?x\s?(?=[\d(])|\\div(?![a-zA-Z])")
+_MOST_SIDES = 8
+_NONSENSE = re.compile(r"n\s?/\s?a|[*/^_].*|.*[-+*/^_]", re.IGNORECASE)
+_APART = re.compile(r"(?<![\\A-Za-z])([A-Za-z]{3,})(?= [A-Za-z\d])|(?<=[A-Za-z\d] )([A-Za-z]{3,})")
+"""A word beside another or a number: ``5 per day`` is no product."""
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _FUNCTIONS = word_set("sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln exp sqrt pi")
 _SMALL_WORDS = word_set("no ok or if is it as at an up we us so to me my do go he in of on by be am inf nan")
+_INDEX = re.compile(r"\\(?:sum|prod)\s?_\s?\{\s?[A-Za-z]\s?=")
 _EXPRESSION = re.compile(r"[A-Za-z0-9\s\\{}()\[\]+\-*/^_.,!|α-ωΑ-Ω]+")
 _PROSE = re.compile(r"\A[A-Za-z']{2,}+ (?!pi)[A-Za-z']{2}|[A-Za-z']++ [A-Za-z']++ [A-Za-z']++ [A-Za-z']{2}")
 """Two words to begin with, or four in a row: looked for first, since most replies are prose."""
@@ -101,7 +79,8 @@ def read(text: str, points: bool = False) -> Value | None:
         text: An answer with nothing around it but delimiters.
         points: Whether percents were asked for: then ``35\%`` and ``35`` are both 35.
     """
-    if len(text) < 16 and text.isascii() and text.isdigit():
+    digits = text[1:] if text.startswith("-") else text
+    if len(digits) < 16 and digits.isascii() and digits.isdigit():
         return Fraction(int(text))
     if len(text) > _LONGEST or _PROSE.search(text):
         return None
@@ -112,24 +91,17 @@ def read(text: str, points: bool = False) -> Value | None:
 def _read(text: str, points: bool) -> Value | None:
     text = usual(text)
     if not text.isascii():
-        text = _VULGAR.sub(lambda match: " " + unicodedata.normalize("NFKC", match[0]).replace("⁄", "/"), text)
+        text = text.translate(VULGAR)
         text = _SUPERSCRIPT.sub(lambda match: f"^{{{match[0].translate(_SUPER)}}}", text)
     bare = plain(text)
     if bare.startswith("~"):
         return None  # about 5
-    value = _Reader(points).value(_clean(bare), 0)
+    value = _Reader(points).value(cleaned(bare), 0)
     word = _TEXT.fullmatch(text.strip().strip("$").strip().rstrip("."))
-    if word and (value is None or isinstance(value, Expression)):
-        return Text(" ".join(word[1].lower().split())) if word[1].strip() else None
+    if word and (value is None or isinstance(value, Expression | Surd)):
+        words = " ".join(word[1].split())
+        return (_letter(words) if len(words) == 1 else Text(words.lower())) if words else None
     return value
-
-
-def _clean(text: str) -> str:
-    """Return ``text`` with one spelling for each sign, and single blanks."""
-    text = _GROUP.sub(",", _SIZES.sub("", text))
-    text = _COMMA.sub(r"\1", text) if "{" in text else text
-    text = _RENAMED.sub(lambda match: _NEW_NAMES[(match.lastindex or 1) - 1], text)
-    return _BLANKS.sub(" ", text).strip()
 
 
 class _Reader:
@@ -152,18 +124,23 @@ class _Reader:
         if _EMPTY.fullmatch(text):
             return Set(frozenset())
         if option := _OPTION.fullmatch(text):
-            return Text(option[1].lower())
+            return _letter(option[1])
         if based := _BASED.fullmatch(text):
-            return Quantity(Fraction(int(based[1])), f"base {based[2] or based[3]}")
+            base = based[2] or based[3]
+            return Quantity(Fraction(int(based[1])), f"base {base}") if int(max(based[1])) < int(base) else None
         if _RATIO.fullmatch(text):
             return Tuple(tuple(Fraction(part) for part in text.split(":")), ":")
         if matrix := _MATRIX.fullmatch(text):
             return self.matrix(matrix[2], depth)
+        text = without_thousands(text)
         parts = split(text)
         if parts is None:
             return None
         if len(parts) > 1:
-            return self.several(parts, depth)
+            bounds = self.bounds(text, parts, depth) if _RELATION.search(text) else None
+            return self.several(parts, depth) if bounds is None else bounds
+        if (end := self.end(text, depth)) is not None:
+            return end
         if (chain := self.inequality(text, depth)) is not None:
             return chain
         if (assigned := _ASSIGNED.match(text)) and not self.mentions(text[assigned.end() :], assigned[1]):
@@ -183,7 +160,34 @@ class _Reader:
     @staticmethod
     def mentions(text: str, name: str) -> bool:
         """Tell whether ``text`` has the variable ``name`` too, or a further equation."""
-        return "=" in text or re.search(rf"(?<![\\A-Za-z]){re.escape(name)}(?![A-Za-z])", text) is not None
+        return len(sides(text)) > 1 or re.search(rf"(?<![\\A-Za-z]){re.escape(name)}(?![A-Za-z])", text) is not None
+
+    def end(self, text: str, depth: int) -> Value | None:
+        """Return the last side of equal sides without letters (``2 + 3 = 5``, ``x = 10/2 = 5``)."""
+        parts = sides(text)
+        if len(parts) > 2 and _JUST_NAME.fullmatch(parts[0]):
+            del parts[0]
+        if not 2 <= len(parts) <= _MOST_SIDES:
+            return None
+        parts = [_CROSS.sub(lambda match: "/" if match[0][0] == "\\" else r" \times ", part) for part in parts]
+        if any(_LETTER.search(_COMMAND.sub("", part)) for part in parts[:-1]):
+            return None
+        values = [self.value(part, depth + 1) for part in parts]
+        last = values[-1].value if isinstance(values[-1], Quantity) else values[-1]
+        is_chain = isinstance(last, Fraction | Surd) and all(value == last for value in values[:-1])
+        return values[-1] if is_chain else None
+
+    def bounds(self, text: str, parts: Sequence[str], depth: int) -> Value | None:
+        """Read inequalities of one variable between "or" as a union, and between "and" as an intersection."""
+        joint = connective(text)
+        names = {_variable(part) for part in parts}
+        if not joint or len(names) > 1 or "" in names:
+            return None
+        found = [self.inequality(part, depth + 1) for part in parts]
+        intervals = [interval for interval in found if isinstance(interval, Tuple)]
+        if len(intervals) < len(parts):
+            return None
+        return Union(frozenset(intervals)) if joint == "or" else intersection(intervals)
 
     def several(self, parts: Sequence[str], depth: int) -> Value | None:
         items = [self.item(part, depth) for part in parts]
@@ -250,7 +254,7 @@ class _Reader:
         """Read a set, a tuple, an interval or a value in brackets that say nothing."""
         left = text[:2] if text.startswith("\\{") else text[0]
         right = text[-2:] if text.endswith("\\}") else text[-1]
-        if left not in _OPENING or right not in _CLOSING or not _encloses(text):
+        if left not in OPENING or right not in CLOSING or not encloses(text):
             return None
         inside = text[len(left) : -len(right)].strip()
         parts = split(inside)
@@ -283,74 +287,41 @@ class _Reader:
         return Matrix(tuple(rows)) if len(rows) * len(rows[0]) <= _MOST_ITEMS else None
 
 
+def _letter(name: str) -> Text:
+    return Text(name.lower() if name.upper() in _OPTIONS else name)
+
+
+def _variable(text: str) -> str:
+    """Return the variable of an inequality, or nothing."""
+    names = [side for side in _RELATION.split(text)[::2] if _JUST_NAME.fullmatch(side)]
+    return names[0] if len(names) == 1 else ""
+
+
 def _is_measured(value: Value) -> bool:
     return isinstance(value, Quantity | Text)
 
 
-def _encloses(text: str) -> bool:
-    """Tell whether the first bracket of ``text`` is closed by its last sign."""
-    depth = 0
-    for match in _JOINT.finditer(text):
-        depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
-        if depth == 0:
-            return match.end() == len(text)
-    return False
-
-
-def split(text: str) -> list[str] | None:
-    """Return the values that ``text`` holds side by side; None where brackets or separators do not fit.
-
-    Where a comma with a blank behind it separates, commas before three digits do not: ``1,000, 2,000``.
-    """
-    joints = list(_JOINT.finditer(text))
-    spaced = any(_separates(text, match) for match in joints)
-    parts: list[str] = []
-    used: set[str] = set()
-    depth = start = 0
-    for match in joints:
-        sign = match[0]
-        if sign in _OPENING:
-            depth += 1
-        elif sign in _CLOSING:
-            depth -= 1
-            if depth < 0:
-                return None
-        elif depth == 0 and not (sign == "," and spaced and _THOUSAND.match(text, match.start())):
-            used.add(";" if sign == ";" else ",")
-            part = text[start : match.start()].strip()
-            if part or not parts or sign in ",;":
-                parts.append(part)
-            start = match.end()
-    if depth or len(used) > 1:
-        return None
-    if not parts:
-        return [text]
-    parts.append(text[start:].strip())
-    if len(parts) > 2 and parts[-2] == "":  # the comma before "and"
-        del parts[-2]
-    return parts if all(parts) else None
-
-
-def _separates(text: str, match: re.Match[str]) -> bool:
-    sign = match[0]
-    return sign not in _OPENING and sign not in _CLOSING and (sign != "," or text[match.end() : match.end() + 1] == " ")
-
-
 def _expression(text: str) -> Value | None:
-    """Return ``text`` for the prover, unless it is words or signs that mean nothing."""
-    left, *more = text.split("=")
-    if len(more) > 1 or (more and not (left.strip() and more[0].strip())):
+    """Return ``text`` as a surd or for the prover, unless it is words or signs that mean nothing."""
+    both = sides(text)
+    if len(both) > 2 or not all(both):
         return None
-    if more:
-        sides = left.strip(), more[0].strip()
-        if not all(isinstance(_expression(side), Expression) or _DIGITS.fullmatch(side) for side in sides):
+    if len(both) == 2:
+        if not all(isinstance(_expression(side), Expression | Surd) or _DIGITS.fullmatch(side) for side in both):
             return None
-        return Equation(*sides)
-    if not _EXPRESSION.fullmatch(text) or "\\text" in text or _DIGITS.fullmatch(text):
+        return Equation(*both)
+    if (
+        _NONSENSE.fullmatch(text)
+        or not _EXPRESSION.fullmatch(_INDEX.sub("", text) if "=" in text else text)
+        or "\\text" in text
+        or _DIGITS.fullmatch(text)
+    ):
         return None
     if len(text) > 2 and text.isalpha() and text.isascii() and text not in _FUNCTIONS:
         return None  # a word; a product of three letters has blanks or signs
+    if any((match[1] or match[2]).lower() not in _FUNCTIONS for match in _APART.finditer(text)):
+        return None
     words = [word.lower() for word in _WORD.findall(_COMMAND.sub(" ", text))]
     if any(word not in _FUNCTIONS and (len(word) > 3 or word in _SMALL_WORDS or word in NO_UNITS) for word in words):
         return None
-    return Expression(text)
+    return surd(text) or Expression(text)

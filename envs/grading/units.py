@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tetrathlon.envs.grading.amounts import SCALES
 from tetrathlon.envs.grading.hedges import NO_UNITS, word_set
 
 _ALIASES = {
@@ -21,19 +22,30 @@ _ALIASES = {
         "kg": "kilogram",
         "pound": "lb",
         "s": "sec second",
+        "day": "d",
+        "gallon": "gal",
+        "c": "celsiu celsius",
+        "f": "fahrenheit",
         "min": "minute",
         "h": "hr hour",
         "l": "liter litre",
         "ml": "milliliter millilitre",
-        "mph": "mile per hour",
+        "mi per h": "mph",
+        "km per h": "kph kmh",
         "dollar": "usd buck",
         "euro": "eur",
         "degree": "deg",
         "unit": "u",
     }.items()
-    for alias in ((aliases,) if " per " in aliases else aliases.split())
+    for alias in aliases.split()
 }
-_SHORT = word_set("mm cm km in ft yd mi kg mg lb lbs oz ml min hr hrs sec ms mph kph hz rad sq cubic")
+_SHORT = word_set(
+    "mm cm km in ft yd mi kg mg lb lbs oz ml min hr hrs sec ms mph kph kmh am pm hz rad sq cubic usd",
+    "eur gbp deg day gal per",
+)
+_LETTERS = "ghlmsCFL"
+"""Units of one letter, behind a blank and a number; others are variables."""
+_WRAPPED_LETTERS = frozenset("gGhHlLmsSdCFANWVJu")
 _MONEY = {"$": "dollar", r"\$": "dollar", "€": "euro", "£": "pound"}
 _WRAPPED = re.compile(
     r"[\s~]*\\(?:text|textrm|textbf|mathrm|mbox|operatorname)\s?\{\s?(?P<unit>[A-Za-z /.]{1,40}?)\s?"
@@ -43,9 +55,17 @@ _WORDS = re.compile(
     r"(?<![\\A-Za-z])(?P<unit>[A-Za-z]{2,24}(?: [A-Za-z]{1,24}){0,2})\.?"
     r"(?:\s?\^\s?(?:\{\s?)?(?P<outer>[23])(?:\s?\})?)?$"
 )
-_SIGNS = re.compile(r"\s?(?:(?P<degree>\^\s?\{?\s?\\circ\s?\}?|°|\\degree)|(?P<money>[€£]))$")
+_SYMBOLS = re.compile(
+    rf"(?<=\d)\s(?P<unit>[{_LETTERS}]|(?:[a-z]{{1,3}}|mile|meter)/(?:s|h|hr|min|sec|day|hour|second|kg|g|ml|l|L|m|cm))"
+    r"(?:\s?\^\s?(?:\{\s?)?(?P<outer>[23])(?:\s?\})?)?$"
+)
+_SIGNS = re.compile(
+    r"\s?(?:(?P<degree>\^\s?\{?\s?\\circ\s?\}?|°|\\degree)\s?"
+    r"(?:\\(?:text|mathrm)\s?\{\s?(?P<wrapped>[CF])\s?\}|(?P<scale>[CF]))?|(?P<money>[€£]))$"
+)
 _ANGLE_OF = re.compile(r"(?:sin|cos|tan|cot|sec|csc)")
 _MONEY_BEFORE = re.compile(r"([+-]?)\s?(\\?\$|[€£])\s?(?=[\d.+-])")
+_LETTER = re.compile(r"(?<![\\A-Za-z])[A-Za-z]")
 _WINDOW = 100
 
 
@@ -58,14 +78,21 @@ def split_unit(text: str) -> tuple[str, str] | None:
         before = text[: sign.start()]
         if sign["money"]:
             return before, _MONEY[sign["money"]]
-        return None if _ANGLE_OF.search(before) else (before, "degree")
-    match = _WRAPPED.search(text, start)
+        scale = sign["scale"] or sign["wrapped"]
+        return None if _ANGLE_OF.search(before) else (before, f"degree {scale.lower()}" if scale else "degree")
+    is_wrapped = (match := _WRAPPED.search(text, start)) is not None
+    if match is None:
+        match = None if _LETTER.search(text[: text.rfind(" ")]) else _SYMBOLS.search(text, start)
     if match is None:
         match = _WORDS.search(text, start)
         if match is None or not all(len(word) > 3 or word.lower() in _SHORT for word in match["unit"].split()[:1]):
             return None
     before = text[: match.start()].rstrip()
-    if not before or before[-1] not in "0123456789})!" or not (unit := _normal(match["unit"])):
+    if not before or not (
+        before[-1] in "0123456789})!" or (is_wrapped and before[-1].isalpha()) or before.endswith(r"\pi")
+    ):
+        return None
+    if not (unit := _normal(match["unit"])) or (len(match["unit"]) == 1 and match["unit"] not in _WRAPPED_LETTERS):
         return None
     groups = match.groupdict()
     power = groups["outer"] or groups.get("inner")
@@ -73,8 +100,9 @@ def split_unit(text: str) -> tuple[str, str] | None:
 
 
 def _normal(unit: str) -> str:
-    words = unit.lower().replace(".", " ").split()
-    if not words or not NO_UNITS.isdisjoint(words):
+    words = unit.lower().replace(".", " ").replace("/", " per ").split()
+    named = words[:-1] if words[-1:] in (["sec"], ["second"]) else words  # no secant, no ordinal: nothing follows
+    if not words or not NO_UNITS.isdisjoint(named) or not SCALES.isdisjoint(map(_singular, named)):
         return ""
     power = ""
     if len(words) > 1 and words[0] in ("square", "sq", "cubic"):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from tetrathlon.envs.grading.surds import Surd
+
 
 @dataclass(frozen=True, slots=True)
 class Infinity:
@@ -119,6 +121,7 @@ class Matrix:
 
 Value: TypeAlias = (
     Fraction
+    | Surd
     | Infinity
     | Text
     | Expression
@@ -132,13 +135,15 @@ Value: TypeAlias = (
     | Union
     | Matrix
 )
-Scalar: TypeAlias = Fraction | Expression | Equation
+Scalar: TypeAlias = Fraction | Surd | Expression | Equation | Text
 
 
 def scalars(value: Value) -> Iterator[Scalar]:
     """Yield what is in ``value`` that the prover can compare."""
     match value:
-        case Fraction() | Expression() | Equation():
+        case Fraction() | Surd() | Expression() | Equation():
+            yield value
+        case Text(words) if len(words) == 1:
             yield value
         case Named() | Quantity():
             yield from scalars(value.value)
@@ -157,8 +162,10 @@ def scalars(value: Value) -> Iterator[Scalar]:
 def replaced(value: Value, by: Mapping[Scalar, Value]) -> Value:
     """Return ``value`` with its scalars replaced."""
     match value:
-        case Fraction() | Expression() | Equation():
+        case Fraction() | Surd() | Expression() | Equation():
             return by[value]
+        case Text(words) if len(words) == 1:
+            return by.get(value, value)
         case Named(name, inside):
             return Named(name, replaced(inside, by))
         case Quantity(inside, unit):

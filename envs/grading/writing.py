@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Hashable
-from fractions import Fraction
 from functools import lru_cache
 
 _MINUS = dict.fromkeys(map(ord, "−‐‑‒–﹣－"), "-")
@@ -93,7 +92,8 @@ def _without_pair(text: str) -> str:
 
 def integer(text: str) -> int | None:
     """Return the integer that ``text`` is, or None; thousands separators only in groups of three."""
-    if text.isascii() and text.isdigit() and len(text) < 16:
+    digits = text[1:] if text.startswith("-") else text
+    if len(digits) < 16 and digits.isascii() and digits.isdigit():
         return int(text)
     if len(text) > _LONGEST_PLAIN:
         return None
@@ -105,7 +105,7 @@ def integer(text: str) -> int | None:
     text = _SIGN.sub(r"\1", text, count=1) if _SIGN.match(text) else text
     if len(text) > _LONGEST_NUMBER or not _INTEGER.fullmatch(text):
         return None
-    return int(Fraction(text.replace(",", "")))
+    return int(text.replace(",", "").partition(".")[0])
 
 
 def same_text(answer: str, gold: str) -> bool:

@@ -13,6 +13,8 @@ from tetrathlon.envs.text.formats import NUMBER, answer_formats
 from tetrathlon.envs.text.task import Task
 
 _OPERATORS = "+-*"
+_SPANS = {1: (0, 10), **{digits: (10 ** (digits - 1), 9 * 10 ** (digits - 1)) for digits in range(2, 13)}}
+"""The lowest number of so many digits, and how many there are."""
 
 
 class Arithmetic(TextBandit):
@@ -68,30 +70,32 @@ class Arithmetic(TextBandit):
         self.operators = operators
         self.digits = _range("digits", digits, 1, 12)
         self.terms = _range("terms", terms, 2, 8)
+        (low, most), (fewest, longest) = self.terms, self.digits
+        self._drawn = np.empty(2 * most - 1 + (low < most) + (fewest < longest))
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw an expression."""
         (terms, most), (digits, longest) = self.terms, self.digits
-        draws = rng.random(2 * most - 1 + (terms < most) + (digits < longest)).tolist()
+        rng.random(out=self._drawn)
+        draws = self._drawn.tolist()
         if digits < longest:
             digits += int((longest - digits + 1) * draws.pop())
         if terms < most:
             terms += int((most - terms + 1) * draws.pop())
-        low = 0 if digits == 1 else 10 ** (digits - 1)
-        span = 10**digits - low
+        low, span = _SPANS[digits]
         operators, choices = self.operators, len(self.operators)
-        number = low + int(span * draws[0])
-        written = f"What is {number}"
-        total, product = 0, number
-        for i in range(1, terms):
-            number = low + int(span * draws[i])
-            operator = operators[int(choices * draws[most - 1 + i])]
-            written += f" {operator} {number}"
+        total, product = 0, low + int(span * draws[0])
+        written = f"What is {product}"
+        for drawn, chosen in zip(draws[1:terms], draws[most:], strict=False):
+            number = low + int(span * drawn)
+            operator = operators[int(choices * chosen)]
+            written = f"{written} {operator} {number}"
             if operator == "*":
                 product *= number
             else:
-                total, product = total + product, number if operator == "+" else -number
+                total += product
+                product = number if operator == "+" else -number
         return Task(written + "?", str(total + product))
 
     def is_right(self, task: Task, answer: str) -> bool:

@@ -15,7 +15,8 @@ from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.rubric import Rubric, Score, Term
 from tetrathlon.envs.spaces import UnicodeText
 from tetrathlon.envs.text.dataset import Dataset
-from tetrathlon.envs.text.formats import AnswerFormat, answer_formats
+from tetrathlon.envs.text.formats import AnswerFormat, answer_formats, is_one_letter, says_something
+from tetrathlon.envs.text.seeding import generator
 from tetrathlon.envs.text.task import SPLITS, Task
 
 _INDEX_STREAM = 0x7E71A  # keeps random access apart from seeds
@@ -111,6 +112,7 @@ class TextBandit(gym.Env[str, str]):
         self.observation_space = UnicodeText(_LONGEST_OBSERVATION)
         self.action_space = UnicodeText(_LONGEST_ACTION)
         self.rubric = self.make_rubric(format_weight)
+        self._answer_terms = self.rubric.terms if self._pays_the_answer_alone(format_weight) else None
         self._task: Task | None = None
         self._prompt = ""
         self._completion: str | None = None
@@ -155,11 +157,12 @@ class TextBandit(gym.Env[str, str]):
             TypeError: ``task`` is no ``Task``.
         """
         if seed is not None:
-            super().reset(seed=seed)
-        self._task = self._draw(self.np_random, self.split, self._examples) if not options else self._chosen(options)
-        self._prompt = self._write_question(self._task)
+            self._np_random, self._np_random_seed = generator(seed)
+        rng = self._np_random or self.np_random
+        self._task = task = self._chosen(options) if options else self._draw(rng, self.split, self._examples)
+        self._prompt = self._write_question(task)
         self._completion = self._read = None
-        return self._prompt, self._start_info(self._task)
+        return self._prompt, self._start_info(task)
 
     def _chosen(self, options: dict[str, Any]) -> Task:
         if unknown := sorted(map(repr, set(options) - set(_OPTIONS))):
@@ -188,11 +191,42 @@ class TextBandit(gym.Env[str, str]):
         Raises:
             gymnasium.error.ResetNeeded: There is no episode under way.
         """
-        if self._task is None or self._completion is not None:
+        task = self._task
+        if task is None or self._completion is not None:
             raise gym.error.ResetNeeded("the episode is over; call reset() before step()")
-        self._completion = action if isinstance(action, str) else str(action)
-        score, info = self._grade(self._task)
+        self._completion = completion = action if isinstance(action, str) else str(action)
+        if self.rubric.terms is self._answer_terms:
+            try:
+                answer = self.answer_in(completion)
+                is_right = answer is not None and self.is_right(task, answer)
+            except Exception:  # a grader's: the rubric, which grades once more, tells what it was
+                is_right = None
+            if is_right is True or is_right is False:  # all that the rubric would make of it, in a tenth of the time
+                reward = 1.0 if is_right else 0.0
+                return (
+                    "",
+                    reward,
+                    True,
+                    False,
+                    {
+                        "is_success": is_right,
+                        "stop_reason": "no_answer" if answer is None else "answered",
+                        "reward_terms": {"correct": reward},
+                        "scores": {"correct": reward},
+                    },
+                )
+        score, info = self._grade(task)
         return "", score.reward, True, False, info
+
+    def _pays_the_answer_alone(self, format_weight: float) -> bool:
+        """Tell whether the rubric is the usual one and asks for nothing but :meth:`is_right`."""
+        cls = type(self)
+        return (
+            not format_weight
+            and cls.make_rubric is TextBandit.make_rubric
+            and cls._grade is TextBandit._grade
+            and cls._grade_answer is TextBandit._grade_answer
+        )
 
     def _start_info(self, task: Task) -> dict[str, Any]:
         return {
@@ -218,10 +252,11 @@ class TextBandit(gym.Env[str, str]):
 
     def answer_in(self, completion: str) -> str | None:
         """Return the final answer of ``completion``, or None where it has none."""
-        if self._read is not None and self._read[0] is completion:  # graders and the info ask for the same
-            return self._read[1]
-        question = "" if self._task is None else self._task.question
-        answer = self._format.read(completion, (self._prompt, question))
+        read = self._read
+        if read is not None and read[0] is completion:  # graders and the info ask for the same
+            return read[1]
+        task = self._task
+        answer = self._format.read(completion, (self._prompt, "" if task is None else task.question))
         self._read = (completion, answer)
         return answer
 
@@ -272,15 +307,15 @@ class TextBandit(gym.Env[str, str]):
         return f"{self._prompt}\n\n> {self._completion}\n\nreward {score.reward:g} ({info['stop_reason']})"
 
     def _draw(self, rng: np.random.Generator, split: str, shown: Collection[str] = ()) -> Task:
-        given = None if self.dataset is None else self.dataset.splits[split]
-        for _ in range(_MOST_DRAWS):
-            if given is None:
+        if self.dataset is None:
+            for _ in range(_MOST_DRAWS):
                 task = self.generate(rng)
-                if task.split == split and task.id not in shown:
+                if task.split == split and not (shown and task.id in shown):
                     return task
-            elif given:
+        elif given := self.dataset.splits[split]:
+            for _ in range(_MOST_DRAWS):
                 task = given[int(len(given) * rng.random())]
-                if task.id not in shown:
+                if not (shown and task.id in shown):
                     return task
         raise gym.error.Error(
             f"{type(self).__name__} found no instance of the {split} split in {_MOST_DRAWS} draws; "
@@ -320,5 +355,7 @@ class TextBandit(gym.Env[str, str]):
         if not self._format.keeps(completion):
             return 0.0
         answer = self.answer_in(completion) or ""
+        if says_something(task.answer) and not says_something(answer):
+            return 0.0
         # One letter is no attempt, unless letters are what is asked for.
-        return float(not (len(answer) == 1 and answer.isalpha()) or len(task.answer) == 1)
+        return float(not is_one_letter(answer) or is_one_letter(task.answer))

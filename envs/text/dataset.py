@@ -139,7 +139,9 @@ class Dataset:
         """
         if not self.splits[split]:
             sizes = " and ".join(f"{len(tasks)} of {name}" for name, tasks in self.splits.items())
-            raise ValueError(f"the data have no tasks of the split {split!r}; they have {sizes}")
+            filled = next((name for name, tasks in self.splits.items() if tasks), "")
+            hint = f"; say split={filled!r}" if filled else ""
+            raise ValueError(f"the data have no tasks of the split {split!r}; they have {sizes}{hint}")
 
 
 def _is_file(data: str) -> bool:

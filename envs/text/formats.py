@@ -2,15 +2,33 @@ r"""Answer formats: what a prompt asks for, how an answer is written so, and how
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
 from tetrathlon.envs.grading.answers import fields, final_answer, plain_answer
+from tetrathlon.envs.grading.choices import choice, last_choice
 from tetrathlon.envs.grading.numbers import is_value, last_number, last_value
 from tetrathlon.envs.grading.thinking import count_thoughts, visible
-from tetrathlon.envs.grading.writing import integer
+from tetrathlon.envs.grading.writing import integer, plain
 
 _SHORTEST_ECHO = 8  # shorter questions are no echo, but words of an answer
+_STRAY = re.compile(r"<\s{0,8}/\s{0,8}answer", re.IGNORECASE)
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_SYMBOL = re.compile(r"\\(?:infty|emptyset|varnothing|pi|[Dd]elta|[Tt]heta|alpha|beta|lambda)|[∅∞]|\\\{\s?\\\}")
+_INTEGER = re.compile(r"(?:####[ \t]?)?(-?\d{1,15})", re.ASCII)
+
+
+def says_something(answer: str) -> bool:
+    """Tell whether an answer has a letter, a digit or a sign that stands for something."""
+    text = plain(answer)
+    return any(map(str.isalnum, _COMMAND.sub("", text))) or _SYMBOL.search(text) is not None
+
+
+def is_one_letter(answer: str) -> bool:
+    """Tell whether an answer is a letter from a to z, in whatever marks."""
+    signs = [sign for sign in plain(answer) if sign.isalnum()]
+    return len(signs) == 1 and signs[0].isascii() and signs[0].isalpha()
 
 
 class AnswerFormat(ABC):
@@ -64,8 +82,11 @@ class FieldFormat(AnswerFormat):
         after = visible(completion)
         if after is None or count_thoughts(completion) > 1:
             return False
-        answers = [field for field in fields(after) or () if field.content]
-        return len(answers) == 1 and answers[0].kind == self.kind and not answers[0].holds_field
+        found = fields(after)
+        if not found or len(found) > 1 or found[0].kind != self.kind or found[0].holds_field or found[0].is_blank:
+            return False
+        outside = after[: found[0].start] + after[found[0].end :]
+        return bool(plain(found[0].content)) and _STRAY.search(outside) is None
 
 
 class PlainFormat(AnswerFormat):
@@ -75,6 +96,8 @@ class PlainFormat(AnswerFormat):
         reader: Returns the answer of a reply without fields.
         is_answer: Tells whether a stripped reply is an answer and nothing else.
         request: See :class:`AnswerFormat`.
+        quick: Matches replies whose answer is the first group, as ``reader`` would find in more time; None: it reads
+            them all.
     """
 
     def __init__(
@@ -82,12 +105,19 @@ class PlainFormat(AnswerFormat):
         reader: Callable[[str], str | None],
         is_answer: Callable[[str], bool],
         request: str = "Reply with the answer only.",
+        quick: re.Pattern[str] | None = None,
     ) -> None:
         super().__init__(request, "%s")
-        self.reader, self.is_answer = reader, is_answer
+        self.reader, self.is_answer, self.quick = reader, is_answer, quick
 
     def read(self, completion: str, echoes: Iterable[str] = ()) -> str | None:
         """See :meth:`AnswerFormat.read`."""
+        if self.quick is not None and (match := self.quick.fullmatch(completion)):
+            for echo in echoes:
+                if len(echo) >= _SHORTEST_ECHO and echo in completion:
+                    break
+            else:
+                return match[1]
         answer = final_answer(completion)
         if answer is not None:
             return answer
@@ -111,10 +141,12 @@ LINE = PlainFormat(plain_answer, lambda reply: not fields(reply) and len(reply.s
 """Of a reply its last line counts."""
 LINES = PlainFormat(lambda text: plain_answer(text, lines=True), lambda reply: not fields(reply))
 """All of a reply counts."""
-NUMBER = PlainFormat(last_number, lambda reply: integer(reply) is not None)
+NUMBER = PlainFormat(last_number, lambda reply: integer(reply) is not None, quick=_INTEGER)
 """Of a reply its last number counts."""
-VALUE = PlainFormat(last_value, is_value)
+VALUE = PlainFormat(last_value, is_value, quick=_INTEGER)
 """Of a reply the value that it gives counts: a number of any kind, a set, an interval, an expression."""
+CHOICE = PlainFormat(last_choice, lambda reply: not fields(reply) and choice(reply) is not None)
+"""Of a reply the letter that it chooses counts."""
 
 
 def answer_formats(plain: PlainFormat = LINE) -> Mapping[str, AnswerFormat]:

@@ -15,7 +15,15 @@ from tetrathlon.envs.rubric import Rubric, Term
 from tetrathlon.envs.text.bandit import TextBandit, whole
 from tetrathlon.envs.text.dataset import Dataset
 from tetrathlon.envs.text.formats import AnswerFormat
-from tetrathlon.envs.text.instructions.catalog import KINDS, WRITTEN_LANGUAGES, check_kinds, draw_prompt, names
+from tetrathlon.envs.text.instructions.catalog import (
+    KINDS,
+    MOST_TOGETHER,
+    WRITTEN_LANGUAGES,
+    check_kinds,
+    draw_prompt,
+    most_together,
+    names,
+)
 from tetrathlon.envs.text.instructions.ifeval import make_task
 from tetrathlon.envs.text.instructions.instruction import Instruction
 from tetrathlon.envs.text.instructions.substance import is_substantial
@@ -24,8 +32,8 @@ from tetrathlon.envs.text.languages import language_term, model
 from tetrathlon.envs.text.task import Task
 
 _MOST_TRIES = 2_000
-_MOST_INSTRUCTIONS = 8
 _LONGEST = 100_000
+_LONGEST_COMPLETION = 200_000
 
 
 class WholeReply(AnswerFormat):
@@ -39,12 +47,19 @@ class WholeReply(AnswerFormat):
         return answer
 
     def read(self, completion: str, echoes: Iterable[str] = ()) -> str | None:
-        """See :meth:`AnswerFormat.read`; a reply that is blank, or the prompt and nothing else, has no answer."""
+        """See :meth:`AnswerFormat.read`; a reply that is blank, or the prompt and nothing else, has no answer.
+
+        Nor has a completion of more than 200,000 characters; thinking is looked for in no longer ones.
+        """
+        if len(completion) > _LONGEST_COMPLETION:
+            return None
         reply = (visible(completion) or "").strip()
         return None if not reply or reply in {echo.strip() for echo in echoes} else reply
 
     def keeps(self, completion: str) -> bool:
         """See :meth:`AnswerFormat.keeps`."""
+        if len(completion) > _LONGEST_COMPLETION:
+            return False
         return bool((visible(completion) or "").strip()) and count_thoughts(completion) <= 1
 
 
@@ -53,7 +68,8 @@ class Format(TextBandit):
 
     ## Description
     In the manner of IFEval (Zhou et al. 2023, arXiv:2311.07911): a request (``Write a short note about rain.``), a
-    word that the reply must hold (``Use the word "rain" in it.``), and ``count`` instructions of these ``kinds``:
+    word that the reply must hold (``Use the word "rain" in it.``), how many words must be its own, and ``count``
+    instructions of these ``kinds``:
 
     * length: ``words``, ``sentences``, ``paragraphs``, ``lines`` (at least, at most, exactly, from .. to ..);
     * layout: ``first_word`` (of a paragraph), ``bullets``, ``numbered_list``, ``sections`` (given headings in order),
@@ -67,15 +83,20 @@ class Format(TextBandit):
     The prompt says exactly what is counted. For all of them:
 
     * A word is what stands between blanks and holds a letter or a digit. A sentence ends where ``.``, ``!`` or ``?``
-      comes before a blank or the end. Paragraphs stand apart by blank lines; blank lines are no lines.
+      comes before a blank or the end. Paragraphs stand apart by blank lines; blank lines are no lines. A list point, a
+      cell, a placeholder and a part between asterisks hold a letter or a digit.
     * What is to be found word for word must be so: ``P.S.`` is not ``p.s.``, ``"`` is not ``'`` or ``“``, a letter
-      that only looks like another is another. Keywords and forbidden words are words of their own, in any case.
+      that only looks like another is another. Keywords and forbidden words are words of their own, in any case;
+      ``_`` is no part of a word.
+    * What nobody sees (zero-width characters, soft hyphens, variation selectors, controls) does not count, and what
+      must not come is not hidden by full width, mathematical letters or loose marks (Unicode's NFKC).
     * Blanks around the reply do not count, and a line may end in CRLF.
-    * JSON stands alone, without a code fence. NaN, Infinity, numbers beyond a double or of more than 400 digits, a
-      name that comes twice in an object, and more than 64 brackets in one another are no JSON here; 3.0 is an integer
-      of a schema, as JSON Schema has it.
-    * The language is judged by script, and by the package py3langid among those that share one, in pieces of about 80
-      letters: four fifths must be in the language. A reply too short to judge is not in it.
+    * JSON and CSV stand alone, without a code fence; a byte order mark is skipped. NaN, Infinity, numbers beyond a
+      double or of more than 400 digits, a name that comes twice in an object, and more than 64 brackets in one another
+      are no JSON here; 3.0 is an integer of a schema, as JSON Schema has it.
+    * The language is judged by script, and by the package py3langid among those that share one, sentence by sentence:
+      four fifths must be in the language. Code and addresses are cut out, but where they hold more than a fifth of the
+      letters they are judged too. A reply too short to judge is not in it.
 
     ## Observation Space
     `UnicodeText`: the request, then the instructions as a list.
@@ -88,23 +109,24 @@ class Format(TextBandit):
     and the share of the instructions that are followed (``share``) pays p; beware: an instruction like ``no_commas``
     is followed by chance. ``share`` is among the scores in any case.
 
-    Nothing pays, not even in part, for a reply that
+    Nothing pays, not even in part, for a reply that (the prompt says the first three)
 
     * does not hold the topic's word (in scripts with capital letters as a word of its own);
     * has fewer than 8 words of its own (3 where JSON of a schema is asked for): runs of four or more words that stand
       in the prompt too are copied, and are not its own. A Chinese or Japanese character counts as a word here;
-    * says the same over and over: of n words of its own 2 sqrt(n) must be different (20 of 100), and from 12 on none
+    * says the same over and over: of n words of its own 2 sqrt(n) must be different (20 of 100), and from 30 on none
       may make up more than a quarter;
-    * is longer than 100,000 characters;
+    * is longer than 100,000 characters, or 200,000 with its thinking;
     * is not the JSON or CSV that the whole reply was to be.
 
     Whether it is to the point, true or well written is not graded. With ``language_gate`` a reply in another language
     than the one asked for (English, where none was) is paid nothing; what is too short to judge passes.
 
     ## Starting State
-    The number of instructions is uniform within ``count``, the kinds are drawn without those that exclude each other,
-    then the topic (30; 10 where ``language`` is among them) and the parameters. A draw that the expert cannot follow
-    is thrown away (about one in five), so every prompt can be followed.
+    The number of instructions is uniform within ``count``, then the kinds are drawn without those that exclude each
+    other, so that kinds which exclude many (``csv``, ``table``) come less often than others, up to nine times. Then the
+    topic (30; 10 where ``language`` is among them) and the parameters. A draw that the expert cannot follow is thrown
+    away (about one in six), so every prompt can be followed.
 
     ## Episode End
     Terminated after one step; ``stop_reason`` is ``no_answer`` for a reply that is blank, cut inside its thinking, or
@@ -112,10 +134,11 @@ class Format(TextBandit):
 
     ## Arguments
     * ``kinds``: None for all, or some of those above.
-    * ``count``: instructions a prompt, a number or the fewest and the most, 1 to 8; where ``kinds`` has fewer that go
-      together, prompts have as many as there are.
+    * ``count``: instructions a prompt, a number or the fewest and the most, 1 to 8; the most is cut to what of
+      ``kinds`` goes together, and a fewest beyond that is an error.
     * ``languages``: codes for the kind ``language``: ``ar de el en es fr hi it ja ko nl pl pt ru zh``; None: all but
-      ``en``.
+      ``en``. ``words``, ``sentences`` and the kinds of casing stand beside those with Latin, Cyrillic or Greek letters
+      only.
     * ``partial_credit``: from 0 to less than 1; ``language_gate``: see Rewards.
     * ``data``: a JSONL file, files by split, or a data set of the hub, with IFEval's fields ``prompt``,
       ``instruction_id_list`` and ``kwargs``, instead of generated prompts; see ``instructions/ifeval.py``. There the
@@ -162,7 +185,9 @@ class Format(TextBandit):
             raise ValueError(
                 f"format_weight must be 0: the instructions are the format, got {kwargs['format_weight']!r}"
             )
-        self.partial_credit, self.language_gate = float(partial_credit), bool(language_gate)
+        if not isinstance(language_gate, bool):
+            raise ValueError(f"language_gate must be True or False, got {language_gate!r}")
+        self.partial_credit, self.language_gate = float(partial_credit), language_gate
         if language_gate:
             model()
         super().__init__(**kwargs)
@@ -178,8 +203,16 @@ class Format(TextBandit):
         self._languages = tuple(code for code in WRITTEN_LANGUAGES if code != "en") if languages is None else languages
         check_kinds(self._kinds, self._languages)
         low, high = (count, count) if isinstance(count, int | np.integer) else _pair(count)
-        self._most = whole("count", high, 1, _MOST_INSTRUCTIONS)
-        self._fewest = whole("count", low, 1, self._most)
+        self._most, self._fewest = (whole("count", number, 1, MOST_TOGETHER) for number in (high, low))
+        if self._fewest > self._most:
+            raise ValueError(f"count must be the fewest and the most, in this order, got {count!r}")
+        together = most_together(self._kinds, self._languages)
+        if self._fewest > together:
+            raise ValueError(
+                f"count must be at most {together}, as many of these kinds go together, got {count!r} for "
+                f"{tuple(self._kinds)}"
+            )
+        self._most = min(self._most, together)
 
     def make_rubric(self, format_weight: float) -> Rubric:
         """Return the rubric; ``followed`` means success."""
@@ -193,9 +226,10 @@ class Format(TextBandit):
 
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw a prompt that can be followed."""
+        wanted = int(rng.integers(self._fewest, self._most + 1))  # kept, or the numbers that are hard would be rare
         for _ in range(_MOST_TRIES):
             # What the kinds rule out at once may be many draws; they cost microseconds.
-            prompt = draw_prompt(rng, self._kinds, (self._fewest, self._most), self._languages)
+            prompt = draw_prompt(rng, self._kinds, wanted, self._languages)
             if prompt is not None:
                 data = {
                     "instructions": prompt.instructions,
@@ -204,8 +238,8 @@ class Format(TextBandit):
                 }
                 return Task(prompt.question, prompt.example, data)
         raise gym.error.Error(
-            f"Format found no prompt in {_MOST_TRIES} draws; {tuple(self._kinds)} leave no {self._fewest} instructions "
-            "that go together"
+            f"Format found no prompt in {_MOST_TRIES} draws; {tuple(self._kinds)} leave none of {wanted} instructions "
+            "that the expert can follow"
         )
 
     def is_right(self, task: Task, answer: str) -> bool:

@@ -8,30 +8,33 @@ from __future__ import annotations
 import math
 import re
 import threading
-import unicodedata
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.grading.thinking import visible
 from tetrathlon.envs.rubric import Term
+from tetrathlon.envs.text.instructions.data_formats import parse_json
+from tetrathlon.envs.text.instructions.units import normalized, shown
 
 _LEAST_LETTERS = 20
 _LEAST_SYMBOLS = 8  # of a script whose every character is a syllable or a word
-_CHUNK_LETTERS = 80
-_MOST_CHUNKS = 64
+_ALONE_LETTERS = 30  # a sentence of as many is judged by itself
+_CHUNK_LENGTH = 100
+_MOST_CHUNKS = 256
+_LONGEST = 200_000
 _LEAST_SHARE = 0.8
 _LEAST_CERTAINTY = 0.6
 _LEAST_KANA = 0.1
-_MOST_MARKS = 8
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,1000}+`", re.DOTALL)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S++|(?<![\w.+-])[\w.+-]++@[\w.-]++")
-_JSON_KEY = re.compile(r'"[^"\n]{0,200}+"[ \t]{0,8}+:')
 _BREAK = re.compile(r"\n+|(?<=[.!?।])\s+|(?<=[。！？])")
 
 _RANGES: Mapping[str, str] = {
@@ -57,6 +60,8 @@ _LATIN, _ALIKE = _RANGES["Latin"], _RANGES["Greek"] + _RANGES["Cyrillic"]
 _MIXED = re.compile(f"[{_LATIN}][{_ALIKE}]|[{_ALIKE}][{_LATIN}]")
 _MOST_MIXED = 2  # in a piece; more are letters that only look like others
 _SCRIPTS = {script: re.compile(f"[{ranges}]") for script, ranges in _RANGES.items()}
+_DENSE = re.compile(f"[{_RANGES['Han'] + _RANGES['Kana'] + _RANGES['Hangul']}]")
+_KNOWN = re.compile(f"[{''.join(_RANGES.values())}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,77 +142,132 @@ def model() -> Any:
 
 
 def prose(text: str) -> str:
-    """Return ``text`` without what is in no human language: code, addresses, keys of JSON."""
-    return _JSON_KEY.sub(" ", _ADDRESS.sub(" ", _CODE.sub(" ", text)))
+    """Return ``text`` without code and addresses; of a JSON text its strings without the keys."""
+    value, is_json = parse_json(text)
+    if is_json:
+        text = "\n".join(_strings(value))
+    return _ADDRESS.sub(" ", _CODE.sub(" ", text))
 
 
-def is_in(text: str, code: str) -> bool | None:
+def is_in(text: str, code: str, *, may_cut: float = 1.0) -> bool | None:
     """Tell whether the prose of ``text`` is in the language ``code``.
 
-    The text is judged in pieces of about 80 letters, at most 64 of them, and is in the language where four fifths of
-    the letters that can be judged are.
+    Code between backticks or tildes, addresses and the keys of a JSON text are cut out first (:func:`prose`). The rest
+    is judged sentence by sentence, short ones together, of a long text 256, and is in the language where four
+    fifths of its letters stand in pieces that are. Letters of scripts that are in no list here are wrong ones.
 
     Args:
         text: Any text; the time is linear in its length.
         code: A key of :data:`LANGUAGES`.
+        may_cut: The largest share of the letters that may be cut out; where it would be more, all of ``text`` is
+            judged.
 
     Returns:
         None where there are fewer than 20 letters (8 of a Chinese, Japanese or Korean text), or none can be judged.
+
+    Raises:
+        ValueError: ``code`` is none of a language that can be told.
     """
-    language = LANGUAGES[code]
-    pieces = _pieces(prose(text))
-    letters, decided, right = 0, 0, 0
-    for piece, counts in pieces:
+    language = LANGUAGES[check_code(code)]
+    text = shown(text)
+    kept = prose(text)
+    if may_cut < 1:
+        letters, left = (sum(map(str.isalpha, part)) for part in (text, kept))
+        kept = text if letters - left > may_cut * letters else kept
+    letters, size_of_all, decided, right = 0, 0, 0, 0
+    for piece in _pieces(normalized(kept)):
+        counts = _count_letters(piece)
         size = sum(counts.values())
         letters += size * _weight(counts) // 100
         found = _language_of(piece, counts, language)
-        if found is not None:
-            decided += size
-            right += size * (found == code)
+        size_of_all += size  # what cannot be decided is not in the language
+        decided += size * (found is not None)
+        right += size * (found == code)
     if letters < _LEAST_LETTERS or not decided:
         return None
-    return right >= _LEAST_SHARE * decided
+    return right >= _LEAST_SHARE * size_of_all
+
+
+def check_code(code: str) -> str:
+    """Return ``code``.
+
+    Raises:
+        ValueError: It is none of a language that can be told.
+    """
+    if code not in LANGUAGES:
+        raise ValueError(f"language must be one of {', '.join(LANGUAGES)}, got {code!r}")
+    return code
 
 
 def language_term(
-    language: Callable[[Any], str], *, weight: float = 0.0, gate: bool = False, name: str = "language"
+    language: str | Callable[[Any], str], *, weight: float = 0.0, gate: bool = False, name: str = "language"
 ) -> Term:
-    """Return a reward term that holds a reply's prose in one language; what cannot be judged passes.
+    """Return a reward term that holds a reply's prose in one language; what is too short to be judged passes.
+
+    A reply without anything to see is paid nothing: with a ``weight`` it scores 0. So does one of more than 200,000
+    characters. Code and addresses are cut out before a reply is judged, see :func:`is_in`.
 
     Args:
-        language: Returns the code of a task's language.
+        language: A code, a key of :data:`LANGUAGES`, or what returns the code of a task's language.
         weight: What keeping to the language pays; the default only records it.
         gate: Whether another language takes all pay.
         name: See :class:`Term`.
+
+    Raises:
+        ValueError: ``language`` is a code of none that can be told.
     """
+    if isinstance(language, str):
+        check_code(language)
 
     def grade(task: Any, episode: Episode) -> float:
-        reply = visible(str(episode.steps[-1].action))
-        return float(reply is None or is_in(reply, language(task)) is not False)
+        completion = str(episode.steps[-1].action)
+        if len(completion) > _LONGEST:
+            return 0.0
+        reply = visible(completion)
+        if reply is None or not shown(reply):
+            return 0.0 if weight else 1.0
+        return float(is_in(reply, language if isinstance(language, str) else language(task)) is not False)
 
     return Term(name, grade, weight, gate)
 
 
-def _pieces(text: str) -> list[tuple[str, dict[str, int]]]:
-    """Cut ``text`` at ends of sentences into pieces, each with its number of letters by script."""
-    least = max(_CHUNK_LETTERS, len(text) // _MOST_CHUNKS)
-    pieces: list[list[str]] = [[]]
+def _strings(value: Any) -> Iterator[str]:
+    """Yield the strings of what :func:`parse_json` returned; it is not deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
+
+
+def _pieces(text: str) -> list[str]:
+    """Cut ``text`` at ends of sentences into pieces, and draw 256 of them where there are more."""
+    pieces: list[str] = []
+    parts: list[str] = []
     size = 0
-    for part in _BREAK.split(text):
-        for start in range(0, len(part), least) or (0,):
-            pieces[-1].append(part[start : start + least])
-            size += len(pieces[-1][-1])
-            if size >= least:
-                pieces.append([])
-                size = 0
-    if len(pieces) > 1 and size < least // 2:  # too short to be judged by itself
-        tail = pieces.pop()
-        pieces[-1] += tail
-    return [(piece, _count_letters(piece)) for piece in (" ".join(parts) for parts in pieces)]
+    for sentence in _BREAK.split(text):
+        step = -(-len(sentence) // -(-len(sentence) // _CHUNK_LENGTH)) if sentence else 1  # parts of one length
+        for start in range(0, len(sentence), step):
+            part = sentence[start : start + step]
+            parts.append(part)
+            size += sum(map(str.isalpha, part)) + len(_DENSE.findall(part))  # twice: they say more
+            if size >= _ALONE_LETTERS:
+                pieces.append(" ".join(parts))
+                parts, size = [], 0
+    if pieces and size < _ALONE_LETTERS // 2:  # too short to be judged by itself
+        parts.insert(0, pieces.pop())
+    pieces.append(" ".join(parts))
+    if len(pieces) <= _MOST_CHUNKS:
+        return pieces
+    # Every tenth sentence in the right language must not do: which ones are judged hangs on the whole text.
+    rng = np.random.default_rng(zlib.crc32(text.encode("utf-8", "surrogatepass")))
+    return [pieces[index] for index in rng.choice(len(pieces), _MOST_CHUNKS, replace=False).tolist()]
 
 
 def _count_letters(text: str) -> dict[str, int]:
+    """Return the number of letters by script; those of none that is known here are under "other"."""
     counts = {script: len(pattern.findall(text)) for script, pattern in _SCRIPTS.items()}
+    counts["other"] = sum(map(str.isalpha, _KNOWN.sub("", text)))
     return {script: count for script, count in counts.items() if count}
 
 
@@ -233,22 +293,9 @@ def _language_of(text: str, counts: Mapping[str, int], wanted: Language) -> str 
 
 
 def _ranked(text: str, rivals: list[str]) -> str | None:
-    encoded = _calm(text)
-    scores = dict(model().rank(encoded))
+    scores = dict(model().rank(text))
     best = max(rivals, key=lambda code: scores[code])
     # The package's own calibration: a softmax at temperature sqrt(bytes), here over the rivals alone.
-    heat = math.sqrt(len(encoded.encode("utf-8", "surrogatepass")) or 1)
+    heat = math.sqrt(len(text.encode("utf-8", "surrogatepass")) or 1)
     share = 1 / sum(math.exp((scores[code] - scores[best]) / heat) for code in rivals)
     return best if share >= _LEAST_CERTAINTY else None
-
-
-def _calm(text: str) -> str:
-    """Cut long runs of combining marks, which the package normalises in quadratic time."""
-    if text.isascii():
-        return text
-    kept, run = [], 0
-    for letter in text:
-        run = run + 1 if unicodedata.combining(letter) else 0
-        if run <= _MOST_MARKS:
-            kept.append(letter)
-    return "".join(kept)

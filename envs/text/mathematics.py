@@ -15,7 +15,7 @@ from tetrathlon.envs.grading.answers import fields
 from tetrathlon.envs.grading.gold import Gold, read_gold, same_answer
 from tetrathlon.envs.text.bandit import TextBandit, whole
 from tetrathlon.envs.text.dataset import Dataset, Row
-from tetrathlon.envs.text.formats import VALUE, answer_formats
+from tetrathlon.envs.text.formats import CHOICE, LINE, VALUE, answer_formats
 from tetrathlon.envs.text.task import Task
 from tetrathlon.envs.text.word_problems import LEVELS, make_word_problem, write_number
 
@@ -24,6 +24,8 @@ _ANSWER_FIELDS = ("answer", "solution")
 _KEPT_FIELDS = ("level", "type", "subject")
 _BARE_BOX = re.compile(r"\\boxed\s+([^\s{}$\\.,]+)")
 _LONGEST_SHOWN = 200
+_PLAIN = {"text": LINE, "choice": CHOICE}
+"""How plain replies are read, by the kind of the answers; others are values."""
 
 
 class Math(TextBandit):
@@ -100,6 +102,8 @@ class Math(TextBandit):
         percent: str = "fraction",
         **kwargs: Any,
     ) -> None:
+        if answer_kind in _PLAIN:
+            self.formats = answer_formats(_PLAIN[answer_kind])
         super().__init__(**kwargs)
         self.answer_kind, self.percent = answer_kind, percent
         if data is None:
@@ -135,7 +139,8 @@ class Math(TextBandit):
 
     def is_right(self, task: Task, answer: str) -> bool:
         """Tell whether ``answer`` is the same value as the right answer."""
-        return same_answer(answer, self._gold_of(task))
+        gold = task.data.get("gold")
+        return same_answer(answer, gold if gold is not None else self._gold_of(task))
 
     def check_task(self, task: Task) -> None:
         """Refuse a task whose right answer cannot be read.
@@ -180,7 +185,7 @@ def _right_answer(text: str) -> str:
         ValueError: There is a ``\boxed`` in it, but none that can be read.
     """
     if (mark := text.rfind("####")) >= 0:
-        return text[mark + 4 :].strip()
+        return text[mark + 4 :].strip().partition("\n")[0].rstrip()
     text = text.replace(r"\fbox", r"\boxed")
     if r"\boxed" not in text:
         return text

@@ -27,6 +27,12 @@ def test_what_leads_out_is_refused(root, path):
     assert sorted(entry.name for entry in root.parent.iterdir()) == ["ws", "ws-private"]
 
 
+@pytest.mark.parametrize("path", [5, None, b"x", ["x"]])
+def test_what_is_no_path_is_named(root, path):
+    with pytest.raises(TypeError, match="a path must be text, got .* of the type " + type(path).__name__):
+        inside(root, path)
+
+
 @pytest.mark.parametrize(
     ("path", "found"),
     [("a/../b.txt", "b.txt"), ("sub/new.txt", "sub/new.txt"), (".", "."), ("home/x", "x"), ("{root}/x", "x"),

@@ -3,6 +3,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -156,6 +157,59 @@ def test_a_huge_print_is_an_error_or_cut(sandbox):
     assert "MemoryError" in sandbox.run("x = bytearray(64 * 2**30)").stderr
 
 
+def test_a_cell_made_ahead_keeps_the_limits_of_its_call(sandbox):
+    code = """
+import os, resource
+names = ("AS", "CPU", "FSIZE", "NOFILE", "CORE", "MEMLOCK")
+print(*(resource.getrlimit(getattr(resource, "RLIMIT_" + name))[1] for name in names))
+disk = os.statvfs(".")
+print(disk.f_blocks * disk.f_frsize >> 20)
+"""
+    for k in (1, 2, 3, 1):
+        limits = Limits(memory_mb=100 * k, cpu_seconds=k, file_mb=k, disk_mb=32 * k, open_files=16 * k)
+        used, disk = sandbox.run(code, limits=limits).stdout.splitlines()
+        assert used == f"{100 * k << 20} {k} {k << 20} {16 * k} 0 0"
+        assert disk == str(32 * k) or sandbox.isolation == "none"
+        run = sandbox.run("print('a' * 50)", limits=Limits(output_bytes=10 * k))
+        assert run.stdout == "a" * 10 * k + f"\n[cut at {10 * k} bytes]"
+
+
+def test_nothing_in_a_cell_made_ahead_is_stale(sandbox):
+    code = (
+        "import os, random, time, uuid\nprint(time.time(), random.random(), uuid.uuid4(), os.urandom(8), os.getpid())"
+    )
+    seen = []
+    for _ in range(4):
+        sandbox.run("")
+        time.sleep(0.4)
+        start = time.time()
+        run = sandbox.run(code)
+        now, *rest = run.stdout.split(" ", 3)
+        assert start <= float(now) <= time.time()
+        assert run.seconds < 0.4 or time.time() - start > 0.4  # waiting does not count
+        seen.append(rest)
+    assert all(len(set(column)) == 4 for column in zip(*seen, strict=True))
+
+
+def test_what_a_program_does_to_its_files_is_not_seen_by_the_next(sandbox):
+    code = """
+import fcntl, os
+flags = [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in range(3)]
+print([flag & (os.O_NONBLOCK | os.O_APPEND) for flag in flags], os.getcwd() == os.path.expanduser("~"))
+for fd in range(3): fcntl.fcntl(fd, fcntl.F_SETFL, flags[fd] | os.O_NONBLOCK | os.O_APPEND)
+os.chmod(".", 0o700); os.utime(".", (1, 1)); os.umask(0o77); os.nice(5)
+"""
+    looks = [sandbox.run(code + "print(os.nice(0))").stdout for _ in range(4)]
+    assert looks == [f"[0, 0, 0] {sandbox.isolation == 'bwrap'}\n{looks[0].split()[-1]}\n"] * 4
+
+
+def test_an_idle_worker_is_small(sandbox):
+    sandbox.run("x = bytearray(50 << 20)", stdin="y" * (20 << 20))
+    time.sleep(0.2)
+    pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in tree_of(sandbox._link._process.pid)]
+    assert sum(pages) * os.sysconf("SC_PAGESIZE") < 100 << 20  # with what they share counted for each
+
+
 def test_runs_repeat_and_share_nothing(sandbox):
     code = "import sys, builtins\nprint(hash('a'), {'x', 'y'}, hasattr(builtins, 'mark'))\nbuiltins.mark = sys.path = 1"
     first = sandbox.run(code).stdout
@@ -239,6 +293,12 @@ def test_a_lost_worker_is_replaced_and_two_are_an_error_of_the_sandbox(monkeypat
             sandbox.run("print(4)")
 
 
+def tree_of(pid: int) -> list[int]:
+    """A process and all its descendants."""
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout
+    return [pid, *(one for child in listed.split() for one in tree_of(int(child)))]
+
+
 def is_gone(pid: int) -> bool:
     """Whether a process ends soon; it may stay a zombie where nobody reaps orphans."""
     for _ in range(250):
@@ -260,12 +320,46 @@ def test_a_killed_bubblewrap_takes_its_worker_along():
         assert is_gone(worker)
 
 
+def test_a_killed_worker_takes_its_cells_along():
+    need_bubblewrap()
+    with Sandbox(isolation="bwrap") as sandbox:
+        sandbox.run("")
+        pids = tree_of(workers_of(sandbox)[-1])
+        assert len(pids) >= 3
+        os.kill(pids[0], signal.SIGKILL)
+        assert all(map(is_gone, pids))
+
+
+def test_a_host_that_dies_ends_its_program():
+    need_bubblewrap()
+    code = (
+        "import os, sys, threading, time\nfrom tetrathlon.envs.sandbox import Sandbox\n"
+        "sandbox = Sandbox(isolation=sys.argv[1])\nsandbox.run('')\nprint(sandbox._link._process.pid, flush=True)\n"
+        "threading.Thread(target=sandbox.run, args=('while True: pass',), daemon=True).start()\n"
+        "time.sleep(0.5)\nos.system('ps -eo pid,ppid > ' + sys.argv[2])\nos.kill(os.getpid(), 9)\n"
+    )
+    for isolation in ("bwrap", "none"):
+        with tempfile.NamedTemporaryFile("r") as listed:
+            died = subprocess.run([sys.executable, "-c", code, isolation, listed.name], capture_output=True, text=True)
+            parents = {int(line.split()[0]): int(line.split()[1]) for line in listed.read().splitlines()[1:]}
+        family = {int(died.stdout)}
+        while more := {pid for pid, parent in parents.items() if parent in family} - family:
+            family |= more
+        assert len(family) >= 3
+        start = time.monotonic()
+        assert all(map(is_gone, family)) and time.monotonic() - start < 3
+
+
 def test_close_ends_the_worker_and_a_later_run_starts_another():
     need_bubblewrap()
     for isolation in ("bwrap", "none"):
         sandbox = Sandbox(isolation=isolation)
         assert sandbox.run("print(1)").stdout == "1\n"
-        pids, box = workers_of(sandbox), sandbox._link._launch.box  # type: ignore[union-attr]
+        time.sleep(0.1)  # the next cells are made
+        link = sandbox._link
+        assert link is not None
+        pids, box = tree_of(link._process.pid), link._launch.box
+        assert len(pids) == (6 if isolation == "bwrap" else 3)
         sandbox.close()
         sandbox.close()
         assert not any(Path(f"/proc/{pid}").exists() for pid in pids)

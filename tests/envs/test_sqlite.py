@@ -1,8 +1,12 @@
+import os
+import resource
 import sqlite3
+import threading
 import time
 
 import pytest
 
+from tetrathlon.envs import sqlite
 from tetrathlon.envs.sqlite import QueryError, is_ordered, query, same_rows
 
 
@@ -42,6 +46,8 @@ def test_what_is_no_read_is_refused(shop, monkeypatch, sql, is_open):
     [("SELECT count(*) FROM item", [(3,)]), ("WITH t AS (SELECT 2 AS k) SELECT count(*) FROM item, t", [(3,)]),
      ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<5) SELECT sum(x) FROM c", [(15,)]),
      ("SELECT upper(name) FROM item WHERE id = 2", [("CUP",)]), ("SELECT name FROM sqlite_master", [("item",)]),
+     ("SELECT value FROM json_each('[1, \"a\"]')", [(1,), ("a",)]),
+     ("SELECT atom FROM json_tree('[[2]]') WHERE atom IS NOT NULL", [(2,)]),
      ("SELECT 1 WHERE 0", []), ("VALUES (1, NULL)", [(1, None)]), ("SELECT 1;", [(1,)])],
 )  # fmt: skip
 def test_reads_work(shop, sql, rows):
@@ -59,6 +65,120 @@ def test_a_query_without_end_is_stopped(shop, sql):
     with pytest.raises(QueryError, match=r"took longer than 0\.2 seconds"):
         query(shop, sql, seconds=0.2)
     assert time.monotonic() - start < 2
+
+
+def long(length):
+    return f"printf('%.{length}c', 'a')"
+
+
+DOUBLED = ", ".join(f"c{n} AS (SELECT a.x FROM c{n - 1} a, c{n - 1} b)" for n in range(1, 18))
+BOMBS = {
+    "while it is prepared": f"WITH c0 AS (SELECT 1 x), {DOUBLED} SELECT x FROM c17",
+    "like": f"SELECT count(*) FROM item a, item b, item c WHERE {long(900_000)} || a.id LIKE '%{'a' * 90}b'",
+    "instr": f"SELECT instr({long(900_000)}, {long(400_000)} || 'b')",
+    "replace": f"SELECT length(replace({long(900_000)}, {long(400_000)} || 'b', 'x'))",
+    "columns": "SELECT " + ",".join(["hex(zeroblob(499000))"] * 240) + " FROM item",
+    "a sort": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<2000) "
+    f"SELECT length(y) FROM (SELECT {long(900_000)} || x AS y FROM c ORDER BY y)",
+    "many columns": "SELECT " + ",".join(["1"] * 1000),
+    "long patterns": f"SELECT 'a' LIKE '{'%a' * 5000}'",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_no_query_takes_much_time_or_memory(shop, name):
+    start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(QueryError, match=r"longer than 0\.4|more than 512 MB|too many columns|too complex|characters"):
+        query(shop, BOMBS[name], seconds=0.4)
+    assert time.monotonic() - start < 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # of this process, in kilobytes
+    assert query(shop, "SELECT count(*) FROM item") == [(3,)]
+
+
+def test_a_lock_of_another_counts_as_time(shop):
+    other = sqlite3.connect(shop, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    start = time.monotonic()
+    with pytest.raises(QueryError, match=r"locked|longer"):
+        query(shop, "SELECT 1 FROM item", seconds=0.3)
+    assert time.monotonic() - start < 2
+    other.execute("COMMIT")
+    assert len(query(shop, "SELECT 1 FROM item")) == 3
+    other.close()
+
+
+def test_a_file_with_a_log_is_read_with_it_and_gets_none(shop):
+    other = sqlite3.connect(shop, isolation_level=None)
+    other.execute("PRAGMA journal_mode = WAL")
+    other.execute("INSERT INTO item VALUES (4, 'cap')")
+    assert query(shop, "SELECT name FROM item WHERE id = 4") == [("cap",)]
+    assert query(other, "SELECT name FROM item WHERE id = 4") == [("cap",)]
+    other.close()
+    assert query(shop, "SELECT name FROM item WHERE id = 4") == [("cap",)]
+    assert query(shop.read_bytes(), "SELECT name FROM item WHERE id = 4") == [("cap",)]
+    assert [path.name for path in shop.parent.iterdir()] == ["shop.db"]
+
+
+def test_connections_and_bytes_are_read_as_they_are_now(monkeypatch):
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = lambda cursor, row: {"row": row}
+    assert query(connection, "SELECT 1") == [(1,)] and query(b"", "SELECT 2") == [(2,)]
+    connection.execute("CREATE TABLE t(a)")
+    connection.execute("INSERT INTO t VALUES (5)")
+    assert connection.in_transaction and query(connection, "SELECT * FROM t") == [(5,)]
+    connection.rollback()
+    assert query(connection, "SELECT * FROM t") == []
+    with pytest.raises(QueryError, match="not a database"):
+        query(b"no database at all", "SELECT * FROM t")
+    monkeypatch.setattr(sqlite, "LARGEST_COPY", 1000)
+    with pytest.raises(ValueError, match="8192 bytes is more than 1000; give the path"):
+        query(connection, "SELECT 1")
+    connection.close()
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
+def test_time_is_a_positive_number(shop, seconds):
+    with pytest.raises(ValueError, match="seconds must be a positive number, got"):
+        query(shop, "SELECT 1", seconds=seconds)
+
+
+def test_a_process_that_was_killed_is_replaced_and_none_is_left(shop):
+    query(shop, "SELECT 1")
+    pids = [worker._process.pid for worker in sqlite._idle]
+    for pid in pids:
+        os.kill(pid, 9)
+    assert query(shop, "SELECT 1") == [(1,)]
+    sqlite._stop_all()
+    assert not sqlite._idle and query(shop, "SELECT 1") == [(1,)]
+
+
+def test_threads_and_forks_have_processes_of_their_own(shop):
+    found = []
+
+    def ask(number):
+        found.append(query(shop, f"SELECT {number}", seconds=20))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [[(n,)] for n in range(8)]
+    before = [worker._process.pid for worker in sqlite._idle]
+    if not (pid := os.fork()):
+        is_right = not sqlite._idle and query(shop, "SELECT 7") == [(7,)]
+        sqlite._stop_all()
+        os._exit(0 if is_right else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert query(shop, "SELECT 8") == [(8,)] and [worker._process.pid for worker in sqlite._idle] == before
+
+
+def test_warm_queries_are_fast(shop):
+    query(shop, "SELECT 1")
+    start = time.monotonic()
+    for _ in range(200):
+        query(shop, "SELECT count(*) FROM item")
+    assert time.monotonic() - start < 2  # 0.1 s on an idle machine
 
 
 def test_results_are_bounded(shop):
@@ -111,6 +231,13 @@ def test_rows_that_tie_may_swap():
     assert not same_rows([("b", 1), ("a", 1), ("c", 2)], gold, ordered=True)
     assert not same_rows([("c", 2), ("a", 1), ("b", 1)], gold, ordered=True, keys=[1])
     assert not same_rows([("b", 1), ("b", 1), ("c", 2)], gold, ordered=True, keys=[1])
+
+
+@pytest.mark.parametrize("text", ["'" * 100_001, '"a' * 50_001, "[" * 100_000, "`a" * 50_001, "/*" * 50_000])
+def test_an_order_is_looked_for_in_linear_time(text):
+    start = time.monotonic()
+    assert not is_ordered(text)
+    assert time.monotonic() - start < 1
 
 
 @pytest.mark.parametrize(

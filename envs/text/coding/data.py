@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import accumulate
 from typing import Any
 
 MOST_DEPTH = 40
@@ -17,7 +18,9 @@ LONGEST_JSON = 1_000_000
 TOLERANCE = 1e-6
 _SAFE_INTEGER = 2**53
 _MOST_JSON_DEPTH = 4 * MOST_DEPTH
-_MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]')
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""Brackets, and texts; one that is not closed goes to the end, so every quote fits and nothing is read twice."""
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 class DataError(ValueError):
@@ -106,11 +109,8 @@ def read(line: str) -> Any:
     """
     if len(line) > LONGEST_JSON:
         raise DataError(f"a message of more than {LONGEST_JSON} characters")
-    depth = 0
-    for mark in _MARKS.finditer(line):
-        depth += (mark[0] in "[{") - (mark[0] in "]}")
-        if depth > _MOST_JSON_DEPTH:
-            raise DataError("a message that is nested too deep")
+    if max(accumulate(_STEPS.get(mark, 0) for mark in _MARKS.findall(line)), default=0) > _MOST_JSON_DEPTH:
+        raise DataError("a message that is nested too deep")
     try:
         return json.loads(line)
     except ValueError:

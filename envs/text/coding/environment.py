@@ -68,7 +68,7 @@ class Code(TextBandit):
     * ``examples``: how many cases are shown, 0 to 6; None: 3.
     * ``seconds``: of the clock and of the processor, for all tests of a completion; tests that are programs get as
       many again.
-    * ``memory_mb``: memory of the program.
+    * ``memory_mb``: memory of the program; one that reads standard input may have 512 more, for the stack of a thread.
     * ``data``: None for functions of our own; or the path of a JSONL file, paths by split (``{"train": ...,
       "test": ...}``), or the name of a data set of the Hugging Face hub (``"openai/openai_humaneval"``). Rows hold
       ``prompt``, ``entry_point``, ``test`` and ``canonical_solution`` (HumanEval); ``text`` or ``prompt``, ``code``,

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import atexit
 import os
-import secrets
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from tetrathlon.envs.grading.outputs import same_output
 from tetrathlon.envs.rubric import GraderError
-from tetrathlon.envs.sandbox import Limits, SandboxEnded, SandboxError, SandboxPool, Session, shared
-from tetrathlon.envs.text.coding import data, holder, tester
-from tetrathlon.envs.text.coding.data import LONGEST_JSON, DataError, encode, read, same, write
+from tetrathlon.envs.sandbox import Limits, SandboxEnded, SandboxError, SandboxPool, shared
+from tetrathlon.envs.text.coding import tester
+from tetrathlon.envs.text.coding.data import LONGEST_JSON, DataError, encode, same
+from tetrathlon.envs.text.coding.held import LEAST_SECONDS, Held, Line, Lost, fault, opened
 from tetrathlon.envs.text.coding.tasks import Case
 
 LONGEST_CODE = 100_000
 """Characters of code; longer code is wrong and is not run."""
-_LEAST_SECONDS = 0.001
+_FEW = 4
+"""Processes and threads of programs that may want more than one."""
+_STACK_MB = 512
+"""Programs for contests like to ask for so much stack, with ``threading.stack_size``, and need none of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,21 @@ class Budget:
     memory_mb: int = 512
     """Megabytes of memory."""
 
-    def limits(self, seconds: float | None = None) -> Limits:
-        """Return the limits of a run, which gets ``seconds`` of the clock."""
-        left = max(self.seconds if seconds is None else seconds, _LEAST_SECONDS)
-        return Limits(seconds=left, cpu_seconds=self.seconds, memory_mb=self.memory_mb, output_bytes=LONGEST_JSON)
+    def limits(self, *, seconds: float | None = None, processes: int = 1, stack_mb: int = 0) -> Limits:
+        """Return the limits of a run.
+
+        Args:
+            seconds: Of the clock; None: all of them.
+            processes: Processes and threads. With one, code does nothing while it is not called.
+            stack_mb: Memory beyond the rest, for the stack of a thread.
+        """
+        return Limits(
+            seconds=max(self.seconds if seconds is None else seconds, LEAST_SECONDS),
+            cpu_seconds=self.seconds,
+            memory_mb=self.memory_mb + stack_mb,
+            processes=processes,
+            output_bytes=LONGEST_JSON,
+        )
 
 
 class Tests(ABC):
@@ -74,15 +85,22 @@ class Tests(ABC):
     def judge(self, code: str, budget: Budget) -> Verdict:
         """Return what the tests make of ``code``.
 
+        No code escapes a verdict by its own doing: it is wrong where the sandbox fails on it twice, and then works on
+        a program that does nothing.
+
         Raises:
             GraderError: The sandbox or the tests cannot work; the code is neither right nor wrong.
         """
         if len(code) > LONGEST_CODE:
             return Verdict(0, len(self), f"the code has more than {LONGEST_CODE} characters")
+        for _ in range(2):
+            with suppress(SandboxError):
+                return self.run(code, budget)
         try:
-            return self.run(code, budget)
+            self.run("", budget)
         except SandboxError as error:
             raise GraderError(f"the sandbox cannot work: {error}") from error
+        return Verdict(0, len(self), "the sandbox fails on this code, and on no other")
 
     @abstractmethod
     def __len__(self) -> int:
@@ -105,11 +123,12 @@ class Calls(Tests):
     def run(self, code: str, budget: Budget) -> Verdict:
         """See :meth:`Tests.run`."""
         count = _Count(len(self))
-        with count.until_lost(), _held(code, "", (self.name,), budget) as held:
+        with count.until_lost(), Held(code, "", (self.name,), budget.limits()) as held:
+            held.load()
             for case in self.cases:
                 reply = held.call(self.name, [encode(item) for item in case.arguments], {})
                 if "value" not in reply:
-                    count.fail(_fault(reply))
+                    count.fail(fault(reply))
                 elif same(reply["value"], case.result):
                     count.succeed()
                 else:
@@ -137,33 +156,55 @@ class Asserts(Tests):
     def run(self, code: str, budget: Budget) -> Verdict:
         """See :meth:`Tests.run`."""
         count = _Count(len(self))
-        with count.until_lost(), _held(code, self.preamble, self.names, budget) as held:
+        with count.until_lost(), Held(code, self.preamble, self.names, budget.limits()) as held:
             try:
-                with _opened(_testers(os.getpid()), tester, budget) as session:
-                    self._test(_Line(session, budget.seconds), held, count)
-            except SandboxEnded as error:
-                _blame(f"the tests ended: {error.run.status}", held)
+                self._test(held, count, budget)
+            except _Broken as error:
+                if error.kind == "fault" or not held.is_loaded or (error.kind == "end" and self._end_alone(budget)):
+                    raise GraderError(str(error)) from error
+                count.fail(str(error) if error.kind == "end" else "the tests cannot start with its values")
         return count.verdict()
 
-    def _test(self, tester: _Line, held: _Held, count: _Count) -> None:
+    def _end_alone(self, budget: Budget) -> bool:
+        """Tell whether the process of the tests ends too early where no code is that could make it."""
+        try:
+            self._test(_NoCode(), _Count(len(self)), budget)
+        except _Broken as error:
+            return error.kind == "end"
+        return False
+
+    def _test(self, held: Held | _NoCode, count: _Count, budget: Budget) -> None:
+        """Run the tests. The tested code is loaded when they are ready or call it: nothing of it slows their start.
+
+        Raises:
+            _Broken: They cannot go on.
+        """
+
         def ask(message: dict[str, Any]) -> dict[str, Any]:
-            reply: dict[str, Any] = tester.ask(message)
+            reply: dict[str, Any] = line.ask(message)
             while "call" in reply:
                 given = held.call(reply["call"], reply["arguments"], reply["keywords"])
-                reply = tester.ask({key: given[key] for key in ("value", "error") if key in given})
-            if "fault" in reply:
-                raise GraderError(reply["fault"])
-            if "broken" in reply:
-                _blame(reply["broken"], held)
+                reply = line.ask({key: given[key] for key in ("value", "error") if key in given})
+            for kind in ("fault", "broken"):
+                if kind in reply:
+                    raise _Broken(kind, reply[kind])
             return reply
 
-        ask({"preamble": self.preamble, "setup": self.setup, "names": self.names, "tests": self.tests})
-        for number in range(len(self)):
-            reply = ask({"test": number})
-            if reply["passed"]:
-                count.succeed()
-            else:
-                count.fail(held.note or f"the test raised {reply['error']}")
+        try:
+            with opened(_testers(os.getpid()), tester, budget.limits(processes=_FEW)) as session:
+                line = Line(session, budget.seconds)
+                ask({"preamble": self.preamble, "setup": self.setup, "names": self.names, "tests": self.tests})
+                held.load()
+                for number in range(len(self)):
+                    reply = ask({"test": number})
+                    if reply["passed"]:
+                        count.succeed()
+                    else:
+                        count.fail(held.note or f"the test raised {reply['error']}")
+        except SandboxEnded as error:
+            raise _Broken("end", f"the tests ended: {error.run.status}") from error
+        except DataError as error:
+            raise _Broken("end", f"the tests said {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +226,8 @@ class Streams(Tests):
             if left <= 0:
                 count.fail("no time was left")
                 break
-            run = shared().run(code, stdin=given, limits=budget.limits(left))
+            limits = budget.limits(seconds=left, processes=_FEW, stack_mb=_STACK_MB)
+            run = shared().run(code, stdin=given, limits=limits)
             left -= run.seconds
             if run.status != "ok":
                 count.fail(f"the program ended: {run.status}")
@@ -196,8 +238,18 @@ class Streams(Tests):
         return count.verdict()
 
 
-class _Lost(Exception):
-    """The process of the tested code is of no more use."""
+class _Broken(Exception):
+    """Tests that are programs cannot go on.
+
+    Args:
+        kind: ``fault``: they ask for what cannot be done; ``broken``: they raised while they were set up; ``end``:
+            their process is over.
+        why: What happened.
+    """
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
 
 
 class _Count:
@@ -218,93 +270,24 @@ class _Count:
     def until_lost(self) -> Iterator[None]:
         try:
             yield
-        except _Lost as error:
+        except Lost as error:
             self.fail(str(error))
 
     def verdict(self) -> Verdict:
         return Verdict(self.passed, self.total, self.note or f"all {self.total} tests passed")
 
 
-class _Line:
-    """Messages to a program in the sandbox; only the time that it takes itself counts."""
+class _NoCode:
+    """Stands where tested code would be: its functions do nothing."""
 
-    def __init__(self, session: Session, seconds: float) -> None:
-        self._session = session
-        self._left = seconds
+    note = ""
 
-    def ask(self, message: dict[str, Any]) -> Any:
-        """Return the reply to ``message``.
-
-        Raises:
-            SandboxEnded: There is none.
-            DataError: It is no message.
-        """
-        start = time.monotonic()
-        try:
-            return read(self._session.request(write(message), seconds=max(self._left, _LEAST_SECONDS)))
-        finally:
-            self._left -= time.monotonic() - start
-
-
-class _Held:
-    """Tested code in its process."""
-
-    def __init__(self, line: _Line) -> None:
-        self._line = line
-        self.calls = 0
-        """Calls that were answered."""
-        self.note = ""
-        """What the last answer was, if no value."""
+    def load(self) -> None:
+        """There is nothing to load."""
 
     def call(self, name: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-        """Return the reply to a call; its encoded value is in it, or it has none.
-
-        Raises:
-            _Lost: There is none.
-        """
-        reply = self.ask({"name": name, "arguments": arguments, "keywords": keywords})
-        self.calls += 1
-        self.note = "" if "value" in reply else _fault(reply)
-        return reply
-
-    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Return the reply to ``message``, and to no other.
-
-        Raises:
-            _Lost: There is none.
-        """
-        # A reply that was written before its request cannot know this number: it never counts as another's.
-        nonce = secrets.token_hex(8)
-        try:
-            reply = self._line.ask({**message, "nonce": nonce})
-        except SandboxEnded as error:
-            raise _Lost(f"the code ended: {error.run.status}") from None
-        except DataError as error:
-            raise _Lost(f"the code replied with {error}") from None
-        if not isinstance(reply, dict) or reply.get("nonce") != nonce:
-            raise _Lost("the code wrote to the channel of its replies")
-        return reply
-
-
-def _fault(reply: dict[str, Any]) -> str:
-    """Say why ``reply`` has no value, in usual characters: the code may have written what it likes."""
-    said = str(reply.get("reason") or f"raised {reply.get('error')}")[:200]
-    return said.encode("utf-8", "replace").decode()
-
-
-@contextmanager
-def _held(code: str, preamble: str, names: Sequence[str], budget: Budget) -> Iterator[_Held]:
-    """Give a process that has loaded ``code``.
-
-    Raises:
-        _Lost: It cannot be loaded.
-    """
-    with _opened(shared(), holder, budget) as session:
-        held = _Held(_Line(session, budget.seconds))
-        reply = held.ask({"code": code, "preamble": preamble, "names": list(names)})
-        if "value" not in reply:
-            raise _Lost(f"the code {_fault(reply)} when it was loaded")
-        yield held
+        """Return the reply of a function that returns None."""
+        return {"value": None}
 
 
 @cache
@@ -313,28 +296,3 @@ def _testers(process: int) -> SandboxPool:
     pool = SandboxPool()
     atexit.register(lambda: pool.close() if os.getpid() == process else None)
     return pool
-
-
-def _opened(pool: SandboxPool, program: ModuleType, budget: Budget) -> Session:
-    return pool.open(_bundle(program.__name__, str(program.__file__)), limits=budget.limits())
-
-
-@cache
-def _bundle(name: str, file: str) -> str:
-    """Return a program of ours with the modules it imports, as one text."""
-    modules = {module.__name__: Path(str(module.__file__)) for module in (data, holder)} | {name: Path(file)}
-    sources = [(module, path.read_text(encoding="utf-8")) for module, path in modules.items()]
-    return f"""
-import sys, types
-for name, source in {sources!r}:
-    module = sys.modules[name] = types.ModuleType(name)
-    exec(compile(source, name, "exec"), module.__dict__)
-module.main()
-"""
-
-
-def _blame(why: str, held: _Held) -> None:
-    """Raise what went wrong in the tests: their own fault, unless a value of the tested code had reached them."""
-    if held.calls:
-        raise _Lost(why)
-    raise GraderError(why)

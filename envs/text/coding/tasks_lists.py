@@ -13,7 +13,7 @@ def sum_where(draw: Draw) -> Draft:
         f"Return the sum of the numbers, where each number that is {words} {bound} counts {factor} times.",
         f"return sum(number * {factor} if number {sign} {bound} else number for number in numbers)",
         lambda draw: (draw.wholes(1, 8, -12, 16),),
-        (([],), ([bound],), ([bound - 1, bound, bound + 1],)),
+        (([],), ([bound],), ([bound - 2, bound - 1, bound, bound + 1, bound + 2],)),
     )
 
 
@@ -178,7 +178,12 @@ def longest_climb(draw: Draw) -> Draft:
         return best
         """,
         lambda draw: (_walk(draw),),
-        (([],), ([3],), ([0, bound, 2 * bound, 3 * bound, 4 * bound, 5 * bound, 6 * bound],)),
+        (
+            ([],),
+            ([3],),
+            ([0, bound, 2 * bound, 3 * bound, 4 * bound, 5 * bound, 6 * bound],),
+            ([0, bound + 1, 2 * bound + 2, 3 * bound + 1, 4 * bound, 5 * bound - 1],),
+        ),
     )
 
 
@@ -207,7 +212,7 @@ def count_pairs(draw: Draw) -> Draft:
         "does not matter; equal numbers at different positions are different.",
         f"return sum({code} for place, a in enumerate(numbers) for b in numbers[place + 1 :])",
         lambda draw: (draw.wholes(4, 12, -4, 12),),
-        (([],), ([number],), ([0, number],), ([1, number - 1, 1, number - 1, number + 1],)),
+        (([],), ([number],), ([0, number],), ([1, number],), ([1, number - 1, 1, number - 1, number + 1],)),
     )
 
 
@@ -228,7 +233,7 @@ def thin_out(draw: Draw) -> Draft:
         return kept{turn}
         """,
         lambda draw: (draw.wholes(3, 12, 0, 14),),
-        (([],), ([2],), ([0, gap - 1, gap, 2 * gap - 1],), (list(range(12)),)),
+        (([],), ([2],), ([0, gap - 1, gap, 2 * gap - 1],), (list(range(12)),), ([0, gap] * 4,)),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from tetrathlon.envs.text.coding.draft import Draft, Draw
 
 
@@ -30,6 +32,15 @@ def digit_powers(draw: Draw) -> Draft:
 def halving_steps(draw: Draw) -> Draft:
     """Steps of a rule until a number is reached."""
     part, factor, plus, most = draw.whole(2, 4), draw.whole(2, 5), draw.whole(1, 5), draw.whole(15, 40)
+
+    def is_late(number: int) -> bool:
+        for _ in range(most + 1):
+            if number == 1:
+                return False
+            number = number // part if number % part == 0 else number * factor + plus
+        return True
+
+    late = next((number for number in range(7, 300) if is_late(number)), 7)
     return Draft(
         "halving_steps(number: int) -> int",
         f"Start with the number (1 or more). In one step a multiple of {part} is divided by {part}; any other number "
@@ -43,7 +54,7 @@ def halving_steps(draw: Draw) -> Draft:
         return {most} if number == 1 else -number
         """,
         lambda draw: (draw.whole(2, 300),),
-        ((1,), (part,), (part**5,)),
+        ((1,), (part,), (part**5,), (late,)),
     )
 
 
@@ -72,6 +83,7 @@ def count_primes(draw: Draw) -> Draft:
     modulus = draw.whole(3, 12)
     rest = draw.of([number for number in range(modulus) if _coprime(number, modulus)])
     ends = draw.of((True, False))
+    prime = next(number for number in range(rest, 1_000, modulus) if number > 1 and _is_prime(number))
     return Draft(
         "count_primes(low: int, high: int) -> int",
         f"Return how many primes there are from low to high, {'both included' if ends else 'both left out'}, that "
@@ -82,12 +94,16 @@ def count_primes(draw: Draw) -> Draft:
         return sum(prime % {modulus} == {rest}{"" if ends else " and low < prime < high"} for prime in primes)
         """,
         lambda draw: (draw.whole(0, 60), draw.whole(50, 300)),
-        ((0, 1), (7, 7), (2, 3), (50, 10), (0, 400)),
+        ((0, 1), (prime, prime), (2, 3), (50, 10), (0, 400)),
     )
 
 
 def _coprime(number: int, modulus: int) -> bool:
     return all(number % part or modulus % part for part in range(2, modulus + 1))
+
+
+def _is_prime(number: int) -> bool:
+    return all(number % part for part in range(2, int(number**0.5) + 1))
 
 
 def recurrence(draw: Draw) -> Draft:
@@ -147,7 +163,7 @@ def coin_ways(draw: Draw) -> Draft:
         return fewest[amount]
         """,
         lambda draw: (draw.whole(2, 80),),
-        ((0,), (1,), (coins[0],), (coins[2] + 1,), (100,)),
+        ((0,), (1,), *((coin,) for coin in coins), (coins[2] + 1,), (100,)),
     )
 
 
@@ -176,6 +192,8 @@ def tariff(draw: Draw) -> Draft:
     """A price in steps."""
     first, second = draw.whole(3, 9), draw.whole(10, 20)
     prices, discount, bound = sorted(draw.some(range(2, 12), 3), reverse=True), draw.whole(5, 20), draw.whole(40, 90)
+    costs = [prices[0]] * first + [prices[1]] * (second - first) + [prices[2]] * 60
+    reached = next(amount for amount, price in enumerate(accumulate(costs), 1) if price > bound)
     return Draft(
         "tariff(amount: int) -> float",
         f"The first {first} pieces cost {prices[0]} each, the next ones up to the {second}th {prices[1]} each, all "
@@ -187,7 +205,7 @@ def tariff(draw: Draw) -> Draft:
         return price * {100 - discount} / 100 if price > {bound} else float(price)
         """,
         lambda draw: (draw.whole(1, 60),),
-        ((0,), (first,), (first + 1,), (second,), (second + 1,), (1_000,)),
+        ((0,), (first,), (first + 1,), (second,), (second + 1,), (reached - 1,), (reached,), (1_000,)),
     )
 
 

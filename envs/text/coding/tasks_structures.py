@@ -25,7 +25,7 @@ def merge_intervals(draw: Draw) -> Draft:
         return [[start, end] for start, end in merged if end - start >= {shortest}]
         """,
         lambda draw: (_intervals(draw),),
-        (([],), ([[0, 9], [2, 4]],), ([[5, 12], [0, 5 - gap]],), ([[0, 8], [9 + gap, 19 + gap]],)),
+        (([],), ([[5, 12], [0, 5 - gap]],), ([[0, 8], [9 + gap, 19 + gap]],), ([[0, shortest], [50, 49 + shortest]],)),
     )
 
 
@@ -45,7 +45,14 @@ def covered_points(draw: Draw) -> Draft:
         return sum(count >= {fewest} and point % {modulus} != 0 for point, count in counts.items())
         """,
         lambda draw: (_intervals(draw),),
-        (([],), ([[1, 1]] * fewest,), ([[0, 5]] * 3,), ([[-3, 4], [0, 9], [2, 3], [2, 8]],)),
+        (
+            ([],),
+            ([[1, 1]] * fewest,),
+            ([[0, 5]] * 3,),
+            ([[-3, 4], [0, 9], [2, 3], [2, 8]],),
+            ([[modulus, modulus + 1]] * fewest,),
+            ([[1, 10]] * fewest + [[20, 30]] * (fewest - 1),),
+        ),
     )
 
 
@@ -70,7 +77,13 @@ def most_meetings(draw: Draw) -> Draft:
         return count
         """,
         lambda draw: ([*_intervals(draw), *_intervals(draw)[: draw.whole(0, 4)]],),
-        (([],), ([[0, shortest - 1]],), ([[0, 10], [1, 5], [5 + pause, 9 + pause], [20, 29]],)),
+        (
+            ([],),
+            ([[0, shortest - 1]],),
+            ([[0, shortest]],),
+            ([[0, 10], [1, 5], [5 + pause, 9 + pause], [20, 29]],),
+            ([[0, 5], [4 + pause, 9 + pause]],),
+        ),
     )
 
 
@@ -158,8 +171,14 @@ def count_regions(draw: Draw) -> Draft:
             count += size >= {fewest}
         return count
         """,
-        lambda draw: (draw.grid(f"{sign}{sign}.", 3, 7),),
-        (([],), ([sign],), (["..", ".."],), ([f"{sign}.{sign}", f".{sign}.", f"{sign}.{sign}"],), ([sign * 5] * 3,)),
+        lambda draw: (draw.grid(draw.of((f"{sign}{sign}.", f"{sign}.", f"{sign}..")), 3, 7),),
+        (
+            ([],),
+            ([sign],),
+            ([f"{sign}.{sign}", f".{sign}.", f"{sign}.{sign}"],),
+            ([sign * 5] * 3,),
+            ([(sign * fewest).ljust(4, "."), "....", (sign * (fewest - 1)).ljust(4, ".")],),
+        ),
     )
 
 
@@ -298,7 +317,11 @@ def totals_by_key(draw: Draw) -> Draft:
         return sorted(kept, key=lambda item: ({order[1]}, item[0]))
         """,
         lambda draw: ([_line(draw, key, value, sign) for _ in range(draw.whole(4, 9))],),
-        (([],), ([sign],), ([_fields({key: "a", value: str(bound)}, sign), f"a{sign}5"],)),
+        (
+            ([],),
+            ([sign],),
+            ([_fields({key: "abc"[more], value: str(bound + more)}, sign) for more in (0, 1, -1)] + [f"a{sign}5"],),
+        ),
     )
 
 

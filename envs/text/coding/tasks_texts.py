@@ -177,7 +177,7 @@ def wrap_words(draw: Draw) -> Draft:
         return lines
         """,
         lambda draw: (draw.words(2, 9, _LETTERS, 1, 7),),
-        (([],), (["a" * (width + 3), "b", "c"],), (["a" * (width - 2), "b", "c"],)),
+        (([],), (["a" * (width + 3), "b", "c"],), (["a" * (width - 2), "b", "c"],), (["a" * (width - 1), "b"],)),
     )
 
 
@@ -242,7 +242,7 @@ def group_words(draw: Draw) -> Draft:
         return [{sort} for group in groups.values() if len(group) >= {fewest}]
         """,
         lambda draw: (draw.words(3, 9, "abc", 1, 3),),
-        (([],), (["ab"] * fewest,), (["ba", "ab", "b", "abc", "cab", "ab", "bca", "b", "b"],)),
+        (([],), (["b"] * fewest + ["acca"] * (fewest - 1),), (["ba", "ab", "b", "abc", "cab", "ab", "bca", "b", "b"],)),
     )
 
 

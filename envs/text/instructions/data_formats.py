@@ -18,6 +18,7 @@ import numpy as np
 
 from tetrathlon.envs.text.instructions.draft import Draft, Line, phrases
 from tetrathlon.envs.text.instructions.instruction import Instruction, Scene, pick_some
+from tetrathlon.envs.text.instructions.units import is_filled, shown
 
 _DEEPEST = 64
 _MOST_DIGITS = 400
@@ -243,18 +244,19 @@ class Csv(Instruction):
         """See :meth:`Instruction.describe`."""
         return (
             f"The whole reply must be CSV and nothing else, without a code fence: the header {','.join(self.columns)} "
-            f"and exactly {self.size} rows, fields set apart by commas, none of them empty; a field with a comma in it "
-            "stands between double quotation marks."
+            f"and exactly {self.size} rows, fields set apart by commas, each with a letter or a digit in it; a field "
+            "with a comma in it stands between double quotation marks."
         )
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
+        reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
         try:
-            rows = list(islice(csv.reader(io.StringIO(text), strict=True), self.size + 2))
+            rows = list(islice((row for row in reader if len(row) > 1 or any(map(str.strip, row))), self.size + 2))
         except csv.Error:
             return False
-        fits = all(len(row) == len(self.columns) and all(map(str.strip, row)) for row in rows)
-        return fits and len(rows) == self.size + 1 and tuple(rows[0]) == self.columns
+        fits = all(len(row) == len(self.columns) and all(is_filled(shown(cell)) for cell in row) for row in rows)
+        return fits and len(rows) == self.size + 1 and tuple(map(str.strip, rows[0])) == self.columns
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""

@@ -75,11 +75,10 @@ class Draft:
         if not self._names_topic(" ".join(musts)):
             musts.insert(0, book["mentions"][int(rng.integers(len(book["mentions"])))].format(self.topic))
         open_lines = [line for block in self._blocks() for line in block if line.is_open]
-        if not open_lines:
-            return self._text()
-        for number, sentence in enumerate(musts):
-            open_lines[number % len(open_lines)].said.append(sentence)
-        self._fill(open_lines, pool, rng)
+        if open_lines:
+            for number, sentence in enumerate(musts):
+                open_lines[number % len(open_lines)].said.append(sentence)
+            self._fill(open_lines, pool, rng)
         text = self._text()
         for change in self.finish:
             text = change(text)

@@ -10,7 +10,7 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 
 from tetrathlon.envs.text.instructions.draft import Draft
-from tetrathlon.envs.text.instructions.units import clean
+from tetrathlon.envs.text.instructions.units import clean, shown
 
 Item = TypeVar("Item")
 
@@ -103,14 +103,15 @@ class Instruction(ABC):
 
     @abstractmethod
     def holds(self, text: str) -> bool:
-        """Tell whether ``text``, a reply as :func:`clean` returns it, follows the instruction."""
+        """Tell whether ``text``, a reply as :meth:`check` hands it on, follows the instruction."""
 
     def check(self, reply: str) -> bool:
         """Tell whether ``reply``, all that is visible of it, follows the instruction; in linear time, without raising.
 
-        Blanks around the reply never count, and a line may end in CRLF.
+        Blanks around the reply never count, and a line may end in CRLF. Characters that nobody sees are left out, but
+        in data, whose readers do see them.
         """
-        return self.holds(clean(reply))
+        return self.holds(clean(reply) if self.is_data else shown(reply))
 
     @abstractmethod
     def shape(self, draft: Draft) -> None:

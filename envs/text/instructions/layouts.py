@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,13 +12,16 @@ import numpy as np
 from tetrathlon.envs.text.instructions.data_formats import draw_columns, draw_rows
 from tetrathlon.envs.text.instructions.draft import Draft, Line
 from tetrathlon.envs.text.instructions.instruction import Count, Instruction, Scene, pick
-from tetrathlon.envs.text.instructions.units import words
+from tetrathlon.envs.text.instructions.units import SENTENCE_MARKS, folded, is_filled, tokens
 
-_BULLET = re.compile(r"^[*-][ \t]+(?=\S)", re.MULTILINE)
-_NUMBER = re.compile(r"^(\d{1,6})\.[ \t]+(?=\S)", re.MULTILINE | re.ASCII)
+_BULLET = re.compile(r"^[*-][ \t]++(.+)", re.MULTILINE)
+_NUMBER = re.compile(r"^([0-9]{1,6})\.[ \t]++(.+)", re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_HEADING = re.compile(r"[ \t]*(#{1,6})(?!#)")
 _RULE_CELL = re.compile(r":?-+:?")
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
 _DIVIDER = "******"
+_LEAST_DIFFERENCE = 0.2
 _HEADINGS = (
     ("Introduction", "Main Part", "Conclusion"),
     ("Causes", "Effects"),
@@ -48,7 +52,7 @@ class Bullets(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return self.count.holds(sum(1 for _ in _BULLET.finditer(text)))
+        return self.count.holds(sum(is_filled(match[1]) for match in _BULLET.finditer(text)))
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -78,7 +82,8 @@ class NumberedList(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return [match[1] for match in _NUMBER.finditer(text)] == [str(n + 1) for n in range(self.size)]
+        found = [match[1] for match in _NUMBER.finditer(text) if is_filled(match[2])]
+        return found == [str(n + 1) for n in range(self.size)]
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -105,18 +110,22 @@ class Sections(Instruction):
         listed = ", ".join(f'"## {heading}"' for heading in self.headings)
         return (
             f"Write sections under these headings, each on a line of its own, in this order and no others: {listed}. "
-            "Every section has text under its heading."
+            "Every section has text under its heading. Only a title in the first line and headings with ### or more "
+            "may stand beside them."
         )
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
         found: list[str] = []
         filled: list[bool] = []
-        for line in text.split("\n"):
-            if line.startswith("## "):
+        for number, line in enumerate(text.split("\n")):
+            level = len(match[1]) if (match := _HEADING.match(line)) else 0
+            if level == 2 and line.startswith("## "):
                 found.append(line[3:].strip())
                 filled.append(False)
-            elif filled and any(map(str.isalpha, line)):
+            elif level == 2 or (level == 1 and number > 0):
+                return False
+            elif filled and not level and is_filled(line):
                 filled[-1] = True
         return tuple(found) == self.headings and all(filled)
 
@@ -152,15 +161,21 @@ class NamedSections(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        heading = re.compile(rf"[#*_ ]{{0,8}}+{re.escape(self.name)} (\d{{1,6}})\b.*", re.IGNORECASE | re.ASCII)
+        heading = re.compile(
+            rf"[#*_ ]{{0,8}}+{re.escape(self.name)} ([0-9]{{1,6}})(?:[ \t]*+(?:[:.)*_#–—-].*)?|(?P<loose> .*))",
+            re.IGNORECASE,
+        )
         filled: list[bool] = []
         for line in text.split("\n"):
-            match = heading.fullmatch(line)
-            if match and int(match[1]) == len(filled) + 1:
+            match = heading.fullmatch(line.rstrip())
+            is_next = match is not None and int(match[1]) == len(filled) + 1
+            if match and match["loose"] and not (is_next and match["loose"][-1] not in SENTENCE_MARKS):
+                match = None  # "Day 1 was nice." is text
+            if match and is_next:
                 filled.append(False)
             elif match:
                 return False
-            elif filled and any(map(str.isalpha, line)):
+            elif filled and is_filled(line):
                 filled[-1] = True
         return self.count.holds(len(filled)) and all(filled)
 
@@ -186,17 +201,23 @@ class TwoReplies(Instruction):
 
     def describe(self) -> str:
         """See :meth:`Instruction.describe`."""
-        return f"Give two different replies. Between them stands one line that holds only {_DIVIDER}."
+        return (
+            f"Give two different replies: at least a fifth of the words must differ. Between them stands one line that "
+            f"holds only {_DIVIDER}."
+        )
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
         parts: list[list[str]] = [[]]
-        for line in text.split("\n"):
+        for line in folded(text).split("\n"):
             if line.strip() == _DIVIDER:
                 parts.append([])
             else:
-                parts[-1] += words(line.lower())
-        return len(parts) == 2 and all(parts) and parts[0] != parts[1]
+                parts[-1] += tokens(line)
+        if len(parts) != 2 or not all(parts):
+            return False
+        shared = (Counter(parts[0]) & Counter(parts[1])).total()
+        return shared <= (1 - _LEAST_DIFFERENCE) * max(map(len, parts))
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -225,19 +246,28 @@ class Table(Instruction):
         return (
             f"Include one Markdown table with the columns {', '.join(self.columns)}, named so and in this order, and "
             f"exactly {self.size} rows under its header. Every line of it begins and ends with |, the line under the "
-            "header is | --- | for every column, and no cell is empty."
+            "header is | --- | for every column, every other cell holds a letter or a digit, a blank line follows, and "
+            "there is no code fence around it."
         )
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        marked = [line.strip().startswith("|") for line in text.split("\n")]
-        rows = [line.strip() for line in text.split("\n") if line.strip().startswith("|")]
-        if len(rows) != self.size + 2 or sum(marked[marked.index(True) :][: len(rows)]) != len(rows):
+        lines = [line.strip() for line in text.split("\n")]
+        rows = [line for line in lines if line.startswith("|")]
+        if len(rows) != self.size + 2:
+            return False
+        start = lines.index(rows[0])
+        end = start + len(rows)
+        if lines[start:end] != rows or any(lines[end : end + 1]):  # Markdown takes a line right below for a row
+            return False
+        if sum(_FENCE.match(line) is not None for line in lines[:start]) % 2:
             return False
         cells = [[cell.strip() for cell in _UNESCAPED_PIPE.split(row[1:-1])] for row in rows]
         closed = all(len(row) > 1 and row.endswith("|") and not row.endswith("\\|") for row in rows)
-        same = all(len(row) == len(self.columns) and all(row) for row in cells)
-        return closed and same and tuple(cells[0]) == self.columns and all(map(_RULE_CELL.fullmatch, cells[1]))
+        same = all(len(row) == len(self.columns) for row in cells)
+        filled = all(is_filled(cell) for row in cells[2:] for cell in row)
+        is_named = tuple(cells[0]) == self.columns and all(map(_RULE_CELL.fullmatch, cells[1]))
+        return closed and same and filled and is_named
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Self
 
@@ -168,7 +169,7 @@ class FirstWord(Instruction):
         """See :meth:`Instruction.describe`."""
         return (
             f"Write exactly {self.count} paragraph{'s' * (self.count > 1)}, set apart by blank lines. Paragraph "
-            f'{self.number} begins with the word "{self.word}".'
+            f'{self.number} begins with the word "{self.word}"; marks like #, -, * and " may stand before it.'
         )
 
     def holds(self, text: str) -> bool:
@@ -176,8 +177,9 @@ class FirstWord(Instruction):
         found = paragraphs(text)
         if len(found) != self.count or not 0 < self.number <= self.count:
             return False
-        start, word = found[self.number - 1].lstrip(" \t\"'“‘*_").lower(), self.word.lower()
-        return start.startswith(word) and not start[len(word) : len(word) + 1].isalnum()
+        # What a letter follows at once, or after _ - or ', is another word.
+        start = rf"[\W_]*?{re.escape(self.word.lower())}(?!_*+[^\W_]|['’-][^\W_])"
+        return re.match(start, found[self.number - 1].lower()) is not None
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""

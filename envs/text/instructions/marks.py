@@ -11,13 +11,14 @@ import numpy as np
 
 from tetrathlon.envs.text.instructions.draft import Draft, Line
 from tetrathlon.envs.text.instructions.instruction import Count, Instruction, Scene, pick
-from tetrathlon.envs.text.instructions.units import clean
+from tetrathlon.envs.text.instructions.units import clean, is_filled, words
 
 _DATA = frozenset({"json", "json_schema", "csv"})
 _WHOLE = _DATA | {"table"}
-_PLACEHOLDER = re.compile(r"\[(?=[^\S\n]*[^\[\]\s])[^\[\]\n]++\]")
-_HIGHLIGHT = re.compile(r"(\*{1,2})(?=[^\s*])[^*\n]++(?<=\S)\1(?!\*)")
-_ANGLES = re.compile(r"<<(?=[^\S\n]*[^\s<>])[^\n<>]++>>")
+_PLACEHOLDER = re.compile(r"\[([^\[\]\n]++)\]")
+_HIGHLIGHT = re.compile(r"(?<![\\*])(\*{1,3})(?=[^\s*])([^*\n]++)(?<=[^\s\\])\1(?!\*)")
+_ANGLES = re.compile(r"<<([^\n<>]++)>>")
+_SINGLE_MARK = re.compile(r"^[^\S\n]*#(?!#)", re.MULTILINE)
 _SLOTS = ("name", "date", "place", "email", "number", "address")
 
 
@@ -109,13 +110,19 @@ class Quoted(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        if len(text) < 3 or text[0] != '"' or text[-1] != '"':
+        if len(text) < 3 or text[0] != '"' or text[-1] != '"' or not is_filled(text[1:-1]):
             return False
         return not self.is_strict or text.count('"') == 2
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
-        draft.finish.append(lambda text: f'"{text}"')
+
+        def wrap(text: str) -> str:
+            first = [*draft.head, *draft.body][0][0]
+            break_before = "\n" if first.prefix or not first.is_open else ""  # a list mark or heading begins its line
+            return f'"{break_before}{text}"'
+
+        draft.finish.append(wrap)
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,7 @@ class Postscript(Instruction):
     @classmethod
     def draw(cls, rng: np.random.Generator, scene: Scene) -> Self:
         """See :meth:`Instruction.draw`."""
-        return cls(pick(rng, ("P.S.", "P.P.S")))
+        return cls(pick(rng, ("P.S.", "P.P.S.")))
 
     def describe(self) -> str:
         """See :meth:`Instruction.describe`."""
@@ -144,9 +151,12 @@ class Postscript(Instruction):
         return any(map(self._is_postscript, lines[-1:] if self.is_last_line else lines))
 
     def _is_postscript(self, line: str) -> bool:
-        line = line.strip(' \t"')
-        rest = line.removeprefix(self.marker)
-        return rest != line and rest[:1] in (" ", "\t", ":") and any(map(str.isalpha, rest))
+        line, stem = line.strip(' \t"*_'), self.marker.removesuffix(".")
+        rest = line.removeprefix(stem)
+        if rest == line:
+            return False
+        rest = rest.removeprefix(".").lstrip("*_")
+        return rest[:1] in (" ", "\t", ":") and is_filled(rest)
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -173,7 +183,7 @@ class Placeholders(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return self.count.holds(len(_PLACEHOLDER.findall(text)))
+        return self.count.holds(sum(map(is_filled, _PLACEHOLDER.findall(text))))
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -204,7 +214,7 @@ class Highlights(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return self.count.holds(sum(1 for _ in _HIGHLIGHT.finditer(text)))
+        return self.count.holds(sum(is_filled(match[2]) for match in _HIGHLIGHT.finditer(text)))
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -227,17 +237,18 @@ class Title(Instruction):
     def describe(self) -> str:
         """See :meth:`Instruction.describe`."""
         return (
-            'Begin with a title of two words or more: the first line must be "# " and the title, every word of which '
-            "begins with a capital letter. No other line may begin with a single #."
+            'Begin with a title of two words or more: the first line must be "# " and the title, in which every word '
+            "that begins with a letter begins with a capital one. Text must follow, and no other line may begin with a "
+            "single #."
         )
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        first, *others = text.split("\n")
-        title = first.removeprefix("# ").split()
-        if first[:2] != "# " or len(title) < 2 or any(line.startswith("# ") for line in others):
+        first, _, rest = text.partition("\n")
+        title = words(first[2:])
+        if first[:2] != "# " or len(title) < 2 or not is_filled(rest) or _SINGLE_MARK.search(rest):
             return False
-        return all(word.lstrip("\"'“‘(*_")[:1].isupper() for word in title)
+        return not any(next(filter(str.isalnum, word)).islower() for word in title)
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -262,7 +273,7 @@ class TitleInAngles(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return _ANGLES.search(text) is not None
+        return any(map(is_filled, _ANGLES.findall(text)))
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""

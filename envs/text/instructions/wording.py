@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from tetrathlon.envs.text.instructions.draft import Draft, phrases
 from tetrathlon.envs.text.instructions.instruction import Count, Instruction, Scene, pick, pick_some
-from tetrathlon.envs.text.instructions.units import occurrences, words
+from tetrathlon.envs.text.instructions.units import folded, has_capital, has_small, occurrences, words
 from tetrathlon.envs.text.languages import LANGUAGES, is_in
 
 _DATA = frozenset({"json", "json_schema", "csv"})
@@ -23,6 +24,11 @@ _KEYWORD_SENTENCES = (
     "Nothing works without the {}.",
     "And then there is the {}.",
 )
+_COMMA = re.compile(
+    "[,\u201a\u055d\u060c\u07f8\u1363\u1802\u1808\u2e32\u2e34\u2e41\u2e49\u2e4c\u3001\ua4f9\ua4fe\ua60d\ua6f5]"
+)
+"""Commas of all scripts; in the form NFKC those in full width and upright ones are among them."""
+_MOST_CODE = 0.2
 _RARE, _COMMON = "jqvxz", "abcdefghiklmnoprstuwy"
 
 
@@ -52,7 +58,9 @@ class Keyword(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return self.count.holds(occurrences(text, self.word))
+        # No other sign stands for a letter that is asked for, and none hides one that is too many.
+        pairs = (text, self.word), (folded(text), folded(self.word))
+        return all(self.count.holds(occurrences(form, word)) for form, word in pairs)
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -81,7 +89,8 @@ class ForbiddenWords(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return not any(occurrences(text, word) for word in self.forbidden)
+        text = folded(text)
+        return not any(occurrences(text, folded(word)) for word in self.forbidden)
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -107,11 +116,14 @@ class LetterCount(Instruction):
 
     def describe(self) -> str:
         """See :meth:`Instruction.describe`."""
+        if self.count.most == 0:
+            return f'Do not use the letter "{self.letter}" at all, neither capital nor small.'
         return f'Use the letter "{self.letter}", capital or small, {self.count.of("time")} in all.'
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return self.count.holds(text.lower().count(self.letter.lower()))
+        pairs = (text, self.letter), (folded(text), folded(self.letter))
+        return all(self.count.holds(form.lower().count(letter.lower())) for form, letter in pairs)
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -135,7 +147,7 @@ class Lowercase(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return text.lower() == text and text.upper() != text
+        return has_small(text) and not has_capital(text)
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -160,7 +172,7 @@ class Uppercase(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return text.upper() == text and text.lower() != text
+        return has_capital(text) and not has_small(text)
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -198,6 +210,7 @@ class CapitalWords(Instruction):
 
         def raise_words(text: str) -> str:
             """Write the first small words in capitals, of those that nothing else in the reply hangs on."""
+            start = len(draft.request) if text.startswith(draft.request) else 0
             missing = wanted - sum(map(_is_capital, words(text)))
 
             def change(match: re.Match[str]) -> str:
@@ -207,14 +220,13 @@ class CapitalWords(Instruction):
                 missing -= 1
                 return match.group().upper()
 
-            return re.sub(r"(?<=[^\W\d_] )[^\W\d_]{3,}(?= [^\W\d_])", change, text)
+            return text[:start] + re.sub(r"(?<=[^\W\d_] )[^\W\d_]{3,}(?= [^\W\d_])", change, text[start:])
 
         draft.finish.insert(0, raise_words)
 
 
 def _is_capital(word: str) -> bool:
-    letters = [letter for letter in word if letter.isalpha()]
-    return len(letters) > 1 and word.upper() == word and word.lower() != word
+    return sum(map(str.isalpha, word)) > 1 and has_capital(word) and not has_small(word)
 
 
 @dataclass(frozen=True)
@@ -235,7 +247,7 @@ class NoCommas(Instruction):
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return not re.search("[,،،、，﹐﹑､]", text)
+        return not _COMMA.search(text) and not _COMMA.search(folded(text))
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -259,11 +271,18 @@ class Verdict(Instruction):
     def describe(self) -> str:
         """See :meth:`Instruction.describe`."""
         listed = ", ".join(f'"{option}"' for option in self.options)
-        return f"Use exactly one of these sentences, once, in capital or small letters: {listed}"
+        return (
+            "Use exactly one of these sentences, once, with its full stop, in capital or small letters, and none of "
+            f"the others in any form: {listed}"
+        )
 
     def holds(self, text: str) -> bool:
         """See :meth:`Instruction.holds`."""
-        return sum(text.lower().count(option.lower()) for option in self.options) == 1
+        text = " ".join(folded(text).lower().split())
+        options = [" ".join(option.lower().split()) for option in self.options]
+        # My answer is yes. My answer is no! -- the second one is no less an answer for its other mark.
+        said = sum(occurrences(text, option.rstrip(".!?")) for option in options)
+        return said == 1 and sum(map(text.count, options)) == 1
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""
@@ -282,18 +301,25 @@ class InLanguage(Instruction):
     @classmethod
     def draw(cls, rng: np.random.Generator, scene: Scene) -> Self:
         """See :meth:`Instruction.draw`."""
-        codes = [code for code in scene.languages if not scene.kinds & (_CASES | {"words", "sentences"})] or [
-            code for code in scene.languages if LANGUAGES[code].scripts[0] in ("Latin", "Cyrillic", "Greek")
-        ]
-        return cls(pick(rng, codes))
+        return cls(pick(rng, cls.codes(scene.languages, scene.kinds)))
+
+    @staticmethod
+    def codes(languages: Sequence[str], kinds: Collection[str]) -> list[str]:
+        """Return those of ``languages`` in which the other ``kinds`` mean something: not all have case or blanks."""
+        if not (_CASES | {"words", "sentences"}).intersection(kinds):
+            return list(languages)
+        return [code for code in languages if LANGUAGES[code].scripts[0] in ("Latin", "Cyrillic", "Greek")]
 
     def describe(self) -> str:
         """See :meth:`Instruction.describe`."""
-        return f"Write in {LANGUAGES[self.code].name}; no other language is allowed."
+        return (
+            f"Write in {LANGUAGES[self.code].name}; no other language is allowed, and at most a fifth may be code or "
+            "addresses."
+        )
 
     def holds(self, text: str) -> bool:
-        """See :meth:`Instruction.holds`."""
-        return is_in(text, self.code) is True
+        """See :meth:`Instruction.holds`; where more than a fifth of the letters is code, the code is judged too."""
+        return is_in(text, self.code, may_cut=_MOST_CODE) is True
 
     def shape(self, draft: Draft) -> None:
         """See :meth:`Instruction.shape`."""

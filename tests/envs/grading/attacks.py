@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.envs.grading import usage
 from tetrathlon.envs.grading.gold import read_gold, same_answer
 from tetrathlon.envs.text.formats import VALUE
 
@@ -256,7 +257,7 @@ _RIGHT = {
 }
 ITEMS = [
     (kind, gold, completion, is_right)
-    for group, is_right in ((_WRONG, False), (_RIGHT, True))
+    for group, is_right in ((_WRONG, False), (usage.WRONG, False), (_RIGHT, True), (usage.RIGHT, True))
     for kind, pairs in group.items()
     for gold, completion in pairs
 ]

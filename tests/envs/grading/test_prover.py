@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tetrathlon.envs.grading import prover
+from tetrathlon.envs.grading import algebra, prover
 from tetrathlon.envs.grading.gold import read_gold, same_answer
 from tetrathlon.envs.grading.prover import PROVER, Prover, classified, spelled
 from tetrathlon.envs.grading.values import Expression
@@ -73,21 +73,21 @@ def test_a_killed_process_is_started_again() -> None:
 
 
 def test_a_prover_that_cannot_start_is_an_error_and_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    gold = read_gold(r"\sqrt{2}")
+    gold = read_gold(r"\sqrt[3]{2}")
     broken = tmp_path / "broken.py"
     broken.write_text("raise SystemExit(3)")
     monkeypatch.setattr(prover, "_PROGRAM", broken)
     monkeypatch.setattr(prover, "PROVER", Prover())
     with pytest.raises(GraderError, match="ended twice"):
-        same_answer(r"\sqrt{3}", gold)
+        same_answer(r"\sqrt[3]{3}", gold)
     monkeypatch.setattr(prover.sys, "executable", str(tmp_path / "missing"))
     with pytest.raises(GraderError, match="cannot be started"):
-        same_answer(r"\sqrt{5}", gold)
+        same_answer(r"\sqrt[3]{5}", gold)
 
 
 def _grade_in_child(queue: multiprocessing.Queue[list[bool]]) -> None:
-    gold = read_gold(r"\sqrt{8}")
-    queue.put([same_answer(r"2\sqrt{2}", gold), same_answer(r"3\sqrt{2}", gold)])
+    gold = read_gold(r"\sqrt[3]{16}")
+    queue.put([same_answer(r"2\sqrt[3]{2}", gold), same_answer(r"3\sqrt[3]{2}", gold)])
     PROVER.close()
 
 
@@ -139,11 +139,59 @@ def test_no_process_outlives_its_parent() -> None:
         "{2}{3}",
         "2^3^4^5",
         r"\text{x}",
+        r"\Gamma(10^9)",
+        r"\exp(\exp(\exp(\exp(100))))",
+        r"e^{e^{e^{100}}}",
+        r"\binom{9^{9}}{9^{8}}",
+        r"\binom{100000}{2}",
+        r"\binom{n}{99999}",
+        r"\sqrt[9^{9^9}]{7}",
+        r"(((9^{99})^{99})^{99})^{99}",
+        r"\frac{1}{2^{1999}}^{1999}",
+        "x/2y",
     ],
 )
 def test_wild_expressions_are_not_asked(latex: str) -> None:
     assert spelled(latex) is None
     assert classified([Expression(latex), Expression("x")]) is None
+
+
+@pytest.mark.parametrize(
+    ("latex", "words"),
+    [
+        (r"3/4\pi", r"(3/4) \cdot \pi"),
+        ("1/2x^2", r"(1/2) \cdot x^2"),
+        (r"3/4 \cdot x", r"3/4 \cdot x"),
+        ("5x/3", "5x/3"),
+        (r"\binom52", r"\binom{5}{2}"),
+        (r"\frac{e\sqrt2}2", r"\frac{e\sqrt{2}}{2}"),
+        (r"\frac{\frac12}3", r"\frac{\frac{1}{2}}{3}"),
+        (r"\sin x/\cos x", r"\sin(x)/\cos x"),
+        ("(x^{40})^{40}", "(x^{40})^{40}"),
+    ],
+)
+def test_what_the_parser_is_asked(latex: str, words: str) -> None:
+    assert spelled(latex) == words
+
+
+class _Busy(algebra.Worker):
+    """A worker on a machine that gives it half a second of the processor, and no answer."""
+
+    def __init__(self) -> None:
+        self._answer, self.held = os.pipe()
+        self.read, self._ask = os.pipe()
+        self.looks: list[float] = []
+
+    def _processor(self) -> float:
+        self.looks.append(time.monotonic())
+        return 0.0 if len(self.looks) == 1 else 0.1
+
+
+def test_a_worker_with_half_the_processor_is_late_after_twice_its_time() -> None:
+    worker, started = _Busy(), time.monotonic()
+    assert worker.answer(b"[]\n", 0.2) == {"late": True}
+    assert 0.4 <= time.monotonic() - started < 3.0
+    assert len(worker.looks) >= 4  # it is looked at all the time
 
 
 def test_products_are_not_read_as_sums() -> None:

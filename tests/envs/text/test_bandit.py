@@ -15,6 +15,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import tetrathlon  # noqa: F401
+from tetrathlon.envs.rubric import Rubric, Term
 from tetrathlon.envs.text.arithmetic import Arithmetic
 from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.countdown import Countdown
@@ -327,3 +328,59 @@ def test_vectors(mode: Any) -> None:
         assert list(rewards) == [1.0] * 3 and all(terminated)
     finally:
         envs.close()
+
+
+class _Odd(Arithmetic):
+    """Fails, or finds something that is neither right nor wrong, where it is told to."""
+
+    says: Any = None
+
+    def is_right(self, task: Task, answer: str) -> bool:
+        if isinstance(self.says, Exception):
+            raise self.says
+        return super().is_right(task, answer) if self.says is None else self.says
+
+
+@pytest.mark.parametrize("answer_format", ["boxed", "tag", "plain"])
+@pytest.mark.parametrize("says", [None, True, False, 1, 0.5, np.True_, float("nan"), ValueError("broken")])
+def test_a_step_pays_what_the_rubric_does(answer_format: str, says: Any) -> None:
+    env = _Odd(answer_format=answer_format)
+    env.says = says
+    for seed in range(5):
+        for completion in (None, "", "5", r"\boxed{5}", "<answer>5</answer>", "words", r"\boxed{5} or \boxed{6}"):
+            env.reset(seed=seed)
+            observation, reward, terminated, truncated, info = env.step(completion or env.expert_action())
+            score, expected = env._grade(env._task)  # type: ignore[arg-type]
+            assert (observation, reward, terminated, truncated) == ("", score.reward, True, False)
+            assert info == expected and list(info) == list(expected)
+            assert type(info["is_success"]) is bool and ("grader_error" in info) == (score.error is not None)
+
+
+@every
+def test_a_step_pays_what_the_rubric_does_in_every_task(cls: type[TextBandit]) -> None:
+    env = cls(answer_format="plain")
+    for seed in range(20):
+        env.reset(seed=seed)
+        for completion in (env.expert_action(), "#### 3", "-4", "I do not know", r"so \boxed{2}"):
+            env.reset(seed=seed)
+            _, reward, _, _, info = env.step(completion)
+            score, expected = env._grade(env._task)  # type: ignore[arg-type]
+            assert reward == score.reward and info == expected
+
+
+def test_a_rubric_of_ones_own_is_asked() -> None:
+    env = Arithmetic()
+    env.rubric = Rubric(Term("correct", lambda task, episode: 0.25))
+    env.reset(seed=0)
+    assert env.step(env.expert_action())[1] == 0.25
+    assert Arithmetic(format_weight=0.5).reset(seed=0) is not None
+
+
+def test_a_seed_is_kept_as_gymnasium_keeps_it() -> None:
+    env = Arithmetic()
+    for seed in (3, 4, 5, 3):
+        env.reset(seed=seed)
+        assert env.np_random_seed == seed
+    state = env.np_random.bit_generator.state
+    env.reset(seed=3)
+    assert env.np_random.bit_generator.state == state

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -106,20 +108,57 @@ def test_kinds_count_and_languages_decide_what_is_drawn() -> None:
         assert {item.kind for item in given} == {"language", "words", "no_commas"}
         codes.add(asked_language(env._task))
     assert codes == {"de", "ru"}  # words of a Chinese text are not set apart by blanks
-    env = Format(kinds=["json", "csv"], count=2)
-    with pytest.raises(gym.error.Error, match="leave no 2 instructions that go together"):
-        env.reset(seed=0)
+
+
+def test_languages_without_case_stand_beside_kinds_that_need_none() -> None:
+    kinds = ["language", "words", "no_commas", "lowercase"]
+    for code in ("zh", "hi", "ja", "ko", "ar"):
+        env = Format(kinds=kinds, count=(1, 4), languages=[code])
+        found = set()
+        for seed in range(30):
+            env.reset(seed=seed)
+            assert env._task is not None
+            found.add(frozenset(item.kind for item in env._task.data["instructions"]))
+        assert {"language", "no_commas"} in found and not any({"language", "words"} <= kinds for kinds in found)
+
+
+def test_the_number_of_instructions_is_uniform_and_cut_to_what_goes_together() -> None:
+    def sizes(seeds: int, **kwargs: Any) -> Counter[int]:
+        env = Format(**kwargs)
+        found: Counter[int] = Counter()
+        for seed in range(seeds):
+            env.reset(seed=seed)
+            assert env._task is not None
+            found[len(env._task.data["instructions"])] += 1
+        return found
+
+    assert sizes(5, kinds=["words"]) == {1: 5}
+    assert set(sizes(20, kinds=["json", "csv", "lowercase"])) == {1, 2}
+    # A pair of these is hard to draw, as most kinds exclude each other: drawn anew it would be one in ten.
+    drawn = sizes(200, kinds=["json", "csv", "table", "bullets", "lines", "json_schema", "sections", "no_commas"])
+    assert set(drawn) == {1, 2} and 70 <= drawn[2] <= 130
+
+
+def test_the_prompt_says_how_many_words_must_be_its_own() -> None:
+    for kind, least in (("words", 8), ("json_schema", 3)):
+        prompt, _ = Format(kinds=[kind]).reset(seed=0)
+        assert f"At least {least} words must be your own (runs of 4 or more words of this message do not" in prompt
 
 
 @pytest.mark.parametrize(
     ("kwargs", "said"),
     [
-        ({"kinds": ["wordz"]}, "kinds must be some of .*'wordz'"),
-        ({"kinds": "words"}, "kinds must be some of"),
-        ({"kinds": []}, "kinds must be some of"),
-        ({"languages": ["xx"]}, "languages must be some of"),
+        ({"kinds": ["wordz"]}, "kinds must be a list of some of .*'wordz'"),
+        ({"kinds": "words"}, "kinds must be a list of some of .* got 'words'"),
+        ({"kinds": []}, "kinds must be a list of some of"),
+        ({"languages": ["xx"]}, "languages must be a list of some of"),
+        ({"languages": "de"}, "languages must be a list of some of .* got 'de'"),
+        ({"language_gate": "maybe"}, "language_gate must be True or False, got 'maybe'"),
+        ({"kinds": ["words"], "count": 3}, "count must be at most 1, .* got 3 for"),
+        ({"kinds": ["json", "csv"], "count": 2}, "count must be at most 1, .* got 2 for"),
+        ({"kinds": ["language", "words"], "languages": ["zh"], "count": 2}, "count must be at most 1"),
         ({"count": 0}, "count must be an integer from 1 to"),
-        ({"count": (3, 2)}, "count must be an integer from 1 to 2, got 3"),
+        ({"count": (3, 1)}, r"count must be the fewest and the most, in this order, got \(3, 1\)"),
         ({"count": (1, 9)}, "count must be an integer from 1 to 8, got 9"),
         ({"count": 2.5}, "count must be a number, or the fewest and the most, got 2.5"),
         ({"count": (1, 2, 3)}, "the fewest and the most"),
@@ -178,15 +217,31 @@ def test_the_language_gate() -> None:
         ('{"raison": "It rains a lot and the streets are wet today."}', 1.0),
         ("The word 雨 means rain and the word 雪 means snow in that language.", 1.0),
         ("我们今天去公园散步，天气很好。The end.", 0.0),
-        ("<think>never ends", 1.0),
+        ('{"This is a long key in English text": "La raison est que la rue est très longue."}', 0.0),
+        ('"It is raining in the whole country": je pense que la réponse est très longue.', 0.0),
         ("12 + 30 = 42", 1.0),
-        ("", 1.0),
+        ("<think>never ends", 0.0),
+        ("", 0.0),
+        ("\u200b \n", 0.0),
+        ("The rain fell all night. " * 10_000, 0.0),
     ],
 )
 def test_the_language_term_for_other_tasks(reply: str, score: float) -> None:
     term = languages.language_term(lambda task: "en", weight=0.5)
     assert (term.name, term.weight, term.gate) == ("language", 0.5, False)
     assert term.grade(None, Episode([Step("q", reply)])) == score
+
+
+def test_silence_does_not_close_a_gate() -> None:
+    term = languages.language_term("de", gate=True)
+    assert [term.grade(None, Episode([Step("q", reply)])) for reply in ("", GERMAN * 2, GOOD * 2)] == [1.0, 1.0, 0.0]
+
+
+def test_a_code_without_a_language_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"language must be one of ar, bg, .*, zh, got 'xx'"):
+        languages.language_term("xx")
+    with pytest.raises(ValueError, match=r"language must be one of ar, bg, .*, zh, got 'xx'"):
+        languages.is_in(GOOD, "xx")
 
 
 def test_threads_share_the_model() -> None:
@@ -231,16 +286,90 @@ def test_ifeval_has_25_instructions() -> None:
         (["keywords:nonsense", "punctuation:no_comma"], [{}, {}], "not supported: keywords:nonsense; supported are "),
         (["punctuation:no_comma"], [], "kwargs must be a list of 1 objects"),
         ([], [], "instruction_id_list must be a list of names"),
-        (["length_constraints:number_words"], [{"num_words": "x", "relation": "at least"}], "needs 'num_words' as int"),
+        (
+            ["length_constraints:number_words"],
+            [{"num_words": "x", "relation": "at least"}],
+            "needs 'num_words' as an int from 0",
+        ),
         (["length_constraints:number_words"], [{"num_words": 5, "relation": "around"}], "got 'around'"),
         (["language:response_language"], [{"language": "xx"}], "needs a 'language' out of"),
         (["keywords:existence"], [{"keywords": None}], "needs 'keywords' as list, got None"),
-        (["keywords:existence"], [{"keywords": []}], "which is empty"),
+        (["keywords:existence"], [{"keywords": []}], "needs 'keywords' as 1 to 100 texts, got 0"),
+        (["keywords:existence"], [{"keywords": ["a"] * 101}], "needs 'keywords' as 1 to 100 texts, got 101"),
+        (
+            ["keywords:frequency"],
+            [{"keyword": " \u200b", "frequency": 1, "relation": "at least"}],
+            "as 1 to 10000 characters, got 0",
+        ),
+        (["length_constraints:number_words"], [{"num_words": 0, "relation": "less than"}], "from 2 to 20000, got 0"),
+        (["length_constraints:number_sentences"], [{"num_sentences": 1, "relation": "less than"}], "from 2 .* got 1"),
+        (["length_constraints:number_paragraphs"], [{"num_paragraphs": 0}], "an int from 1 to 1000, got 0"),
+        (
+            ["length_constraints:number_paragraphs"],
+            [{"num_paragraphs": 10**9}],
+            "an int from 1 to 1000, got 1000000000",
+        ),
+        (["detectable_format:number_bullet_lists"], [{"num_bullets": -1}], "an int from 0 to 1000, got -1"),
+        (["detectable_format:number_bullet_lists"], [{"num_bullets": 1.5}], "an int from 0 to 1000, got 1.5"),
+        (["detectable_format:number_bullet_lists"], [{"num_bullets": True}], "an int from 0 to 1000, got True"),
+        (
+            ["length_constraints:nth_paragraph_first_word"],
+            [{"num_paragraphs": 3, "nth_paragraph": 7, "first_word": "rain"}],
+            "needs 'nth_paragraph' as an int from 1 to 3, got 7",
+        ),
+        (
+            ["length_constraints:nth_paragraph_first_word"],
+            [{"num_paragraphs": 3, "nth_paragraph": 1, "first_word": "the rain"}],
+            "needs 'first_word' as one word, got 'the rain'",
+        ),
+        (
+            ["keywords:letter_frequency"],
+            [{"letter": "ab", "let_frequency": 1, "let_relation": "at least"}],
+            "needs 'letter' as one character, got 'ab'",
+        ),
+        (
+            ["change_case:english_capital", "change_case:english_lowercase"],
+            [{}, {}],
+            "must not hold change_case:english_capital and change_case:english_lowercase together",
+        ),
+        (["punctuation:no_comma"] * 101, [{}] * 101, "must have at most 100 names, got 101"),
     ],
 )
 def test_rows_that_are_refused(ids: list[str], kwargs: list[Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         make_task(row(ids, kwargs))
+
+
+def test_large_rows_are_read_in_no_time() -> None:
+    begun = time.process_time()
+    many: list[tuple[str, dict[str, Any]]] = [
+        ("keywords:frequency", {"keyword": "rain", "frequency": 1000, "relation": "at least"}),
+        ("length_constraints:number_paragraphs", {"num_paragraphs": 1000}),
+        ("detectable_format:number_highlighted_sections", {"num_highlights": 300}),
+    ]
+    for name, arguments in many:
+        task = make_task(row([name] * 3, [arguments] * 3))
+        assert task.answer == "" and len(task.data["instructions"]) == 3
+    assert make_task(row([many[0][0]], [{**many[0][1], "frequency": 300}])).answer.lower().count("rain") == 300
+    assert time.process_time() - begun < 2
+
+
+def test_a_huge_completion_is_no_answer_at_once() -> None:
+    env = Format()
+    task = Task(QUESTION, "", {**DATA, "instructions": (NoCommas(),)})
+    thought = "<think>" + "hm " * 60_000 + "</think>"
+    assert play(env, thought + GOOD, task)[0] == 1.0
+    begun = time.process_time()
+    paid, info = play(env, "<<" * 500_000, task)
+    assert (paid, info["stop_reason"]) == (0.0, "no_answer") and time.process_time() - begun < 0.2
+
+
+def test_the_split_that_has_tasks_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "ifeval.jsonl"
+    line = {"prompt": "Say hi.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
+    file.write_text(json.dumps(line) + "\n")
+    with pytest.raises(ValueError, match=r"no tasks of the split 'test'; they have .*; say split='train'"):
+        Format(data={"train": str(file)}, split="test")
 
 
 def test_a_file_of_ifeval_is_played(tmp_path: Path) -> None:

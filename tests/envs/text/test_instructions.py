@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 
 from tetrathlon.envs import hostile
-from tetrathlon.envs.text.instructions.catalog import KINDS, WRITTEN_LANGUAGES, Prompt, clash, draw_prompt, names
+from tetrathlon.envs.text.instructions.catalog import (
+    KINDS,
+    WRITTEN_LANGUAGES,
+    Prompt,
+    clash,
+    draw_prompt,
+    most_together,
+    names,
+)
 from tetrathlon.envs.text.instructions.data_formats import Json, parse_json
 from tetrathlon.envs.text.instructions.draft import phrases
 from tetrathlon.envs.text.instructions.instruction import Count
@@ -28,6 +36,7 @@ from tetrathlon.envs.text.instructions.marks import (
 from tetrathlon.envs.text.instructions.substance import is_substantial, own_words
 from tetrathlon.envs.text.instructions.wording import (
     InLanguage,
+    LetterCount,
     Lowercase,
     NoCommas,
     Uppercase,
@@ -53,12 +62,44 @@ def drawn(number: int, kind: str | None = None, count: tuple[int, int] = (1, 5),
     rng = np.random.default_rng(seed)
     prompts: list[Prompt] = []
     for _ in range(20 * number):
-        prompt = draw_prompt(rng, [kind] if kind else list(KINDS), count, WRITTEN_LANGUAGES)
+        wanted = int(rng.integers(count[0], count[1] + 1))
+        prompt = draw_prompt(rng, [kind] if kind else list(KINDS), wanted, WRITTEN_LANGUAGES)
         if prompt is not None:
             prompts.append(prompt)
         if len(prompts) == number:
             return prompts
     raise AssertionError(f"only {len(prompts)} prompts came out of {20 * number} draws")
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("bullets", "quoted"),
+        ("numbered_list", "quoted"),
+        ("sections", "quoted"),
+        ("named_sections", "quoted"),
+        ("json_schema", "lowercase"),
+        ("repeat_request", "capital_words"),
+        ("words", "language"),
+    ],
+)
+def test_the_expert_follows_pairs_that_hang_on_each_other(kinds: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(5)
+    assert sum(draw_prompt(rng, kinds, 2, WRITTEN_LANGUAGES) is not None for _ in range(20)) >= 10
+
+
+def test_how_many_kinds_go_together() -> None:
+    assert most_together(KINDS, WRITTEN_LANGUAGES) == 8
+    assert most_together(["json", "csv", "lowercase", "no_commas"], ["de"]) == 2
+    assert most_together(["language", "words", "no_commas"], ["de"]) == 3
+    assert most_together(["language", "words", "no_commas"], ["zh"]) == 2
+
+
+def test_no_letter_at_all_is_said_so() -> None:
+    assert LetterCount("j", Count(most=0)).describe() == (
+        'Do not use the letter "j" at all, neither capital nor small.'
+    )
+    assert "at most 2 times" in LetterCount("j", Count(most=2)).describe()
 
 
 def test_the_expert_follows_whatever_is_drawn() -> None:
@@ -76,6 +117,11 @@ def test_the_expert_follows_whatever_is_drawn() -> None:
     assert set(sizes) == {1, 2, 3, 4, 5} and min(sizes.values()) > 50
     assert {item.kind for prompt in prompts for item in prompt.instructions} == set(KINDS)
     assert len({prompt.question for prompt in prompts}) > 490
+
+
+def test_a_topic_is_a_word_that_can_be_seen() -> None:
+    assert all(names(text, "travel") for text in ("Travel!", "a _travel_ b", "**travel**", "tra\u00advel"))
+    assert not any(names(text, "travel") for text in ("travels", "tr\u0430vel", "trav-el", ""))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -167,6 +213,13 @@ def test_hostile_replies_are_judged_without_raising_and_in_time() -> None:
         "\u0301\u0327",
         "雨",
         "a ",
+        "_",
+        "&",
+        "<a",
+        "***",
+        "\n#",
+        "my ",
+        "\ufdfa",
     ],
 )
 def test_the_time_is_linear(unit: str) -> None:
@@ -216,6 +269,11 @@ PROMPT = 'Write a short note about rain. Use the word "rain" in it.\n\nFollow th
         (PROMPT.replace(" in it", "!"), False),
         (PROMPT + "\n\nThe rain fell all night and nobody could sleep.", True),
         ("a b c d e f g h" + " the" * 40, False),
+        ("a b c d e f g h i j k l m n o p q r s" + " the" * 10, True),
+        ("a b c d e f g h i j k l m n o p q r s" + " the" * 11, False),
+        ("name,colour\n" + "\n".join(f"{name},green" for name in ("grass", "frog", "moss", "leaf", "lime")), True),
+        ("r\u200ba\u200bi\u200bn f\u00ada\u00adl\u00adl\u00ads", False),
+        (PROMPT[:50].replace("o", "o\u200b"), False),
         ("雨雨雨雨雨雨雨雨雨雨雨雨", False),
         ("早上经常下雨孩子们非常高兴", True),
     ],

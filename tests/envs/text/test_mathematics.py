@@ -124,7 +124,7 @@ def test_plain_replies(reply: str, reward: float) -> None:
 GSM8K = [
     {"question": "How many clips in May?", "answer": "Half: 48/2=<<48/2=24>>24.\nAll: 48+24=<<48+24=72>>72.\n#### 72"},
     {"question": "How much in total?", "answer": "Adds.\n#### 1,234"},
-    {"question": "How much is lost?", "answer": "#### 5 no\n#### -$2.50"},
+    {"question": "How much is lost?", "answer": "#### 5 no\n#### -$2.50\nbecause of the rest"},
 ]
 MATH = [
     {
@@ -216,6 +216,44 @@ def test_how_answers_are_read(tmp_path: Path) -> None:
     path = write(tmp_path / "b.jsonl", [{"question": "Who?", "answer": "Evelyn Smith"}])
     words = Math(data={"train": path}, answer_kind="text")
     assert [graded(words, 0, rf"\boxed{{{a}}}") for a in ("evelyn  smith", "Evelyn")] == [1, 0]
+
+
+def test_plain_replies_are_read_by_the_kind_of_the_answer() -> None:
+    paid = {
+        "text": {"golden retriever": ["golden retriever", "Golden Retriever."], "Monday": ["Monday", "**Monday**"]},
+        "choice": {"B": ["B", "(b).", "The answer is B.", "Answer: B", "B) 12", "The answer is (B) 12."]},
+    }
+    unpaid = {
+        "text": ["retriever", "Tuesday", ""],
+        "choice": ["A", "A or B", "The answer is not B.", "B and C", "12", ""],
+    }
+    for kind, golds in paid.items():
+        env = Math(answer_kind=kind, answer_format="plain", format_weight=0.25)
+        for gold, replies in golds.items():
+            for reply in [*replies, *unpaid[kind]]:
+                env.reset(options={"task": Task("Which?", gold)})
+                assert env.step(reply)[4]["scores"]["correct"] == (reply in replies), (gold, reply)
+            env.reset(options={"task": Task("Which?", gold)})
+            assert env.step(env.expert_action())[1] == 1.25
+
+
+NOTHING = {
+    "tag": ["\u200b", ".", "-", "?", "{}", "...", "**", "and", "e.", r"\text{e}", r"\text{}", "$$", " "],
+    "boxed": [r"\,", r"\text{}", "$$", "", r"\quad", "{}", ".", "*e*"],
+}
+
+
+def test_a_field_with_nothing_in_it_pays_no_format() -> None:
+    for name, contents in NOTHING.items():
+        env = Math(answer_format=name, format_weight=0.25)
+        pattern = env.formats[name].pattern
+        extra = {"tag": ["<answer>7</answer></answer>"], "boxed": [r"\boxed{5} \boxed{}", r"\boxed{} \boxed{5}"]}[name]
+        for completion in [*(pattern % content for content in contents), *extra]:
+            env.reset(options={"task": Task("How many?", "4/7")})
+            assert env.step(completion)[4]["scores"]["format"] == 0.0, completion
+        for content in ("4/7", "0", "no", r"\infty", "∅", r"\{\}", "x+1"):
+            env.reset(options={"task": Task("How many?", "4/7")})
+            assert env.step(pattern % content)[4]["scores"]["format"] == 1.0, content
 
 
 @pytest.mark.parametrize(

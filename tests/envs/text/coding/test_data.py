@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter, OrderedDict, namedtuple
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -88,6 +90,29 @@ def test_deep_and_large_values_are_refused() -> None:
 def test_messages_that_are_none_are_refused(line: str) -> None:
     with pytest.raises(DataError, match="message"):
         read(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['"' + '\\"' * 499_000, '"' + '\\"' * 499_000 + "\\", '"' + "\\\n" * 300_000, '"a' * 499_999, "\\" * 999_999,
+     "[" + "[]," * 333_000 + "[]]", '{"a":' * 150 + "1" * 900_000, "1" * 900_000 + ".5", "0." + "1" * 900_000,
+     "[" + ",".join(["9" * 4_300] * 230) + "]", " " * 999_999, '"' + "\\u00e9" * 160_000 + '"'],
+    ids=range(12),
+)  # fmt: skip
+def test_every_message_is_read_in_linear_time(line: str) -> None:
+    begun = time.monotonic()
+    with suppress(DataError):
+        same(read(line), {1: {2, (3, "a")}, "b": [1.5]})
+    assert time.monotonic() - begun < 6  # the slowest takes 0.5 s; a square would take minutes
+
+
+def test_large_values_are_compared_in_linear_time() -> None:
+    begun = time.monotonic()
+    many = read('{"s":[' + ",".join(str(number * (2**61 - 1)) for number in range(40_000)) + "]}")
+    assert not same(many, {1, 2})
+    pairs = read('{"d":[' + ",".join("[[1],2]" for _ in range(20_000)) + "]}")
+    assert not same(pairs, dict.fromkeys(range(20_000), 2))
+    assert time.monotonic() - begun < 4
 
 
 def test_brackets_in_texts_are_not_deep() -> None:

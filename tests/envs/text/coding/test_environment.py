@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tetrathlon.envs.sandbox import SandboxError
-from tetrathlon.envs.text.coding import grader
+from tetrathlon.envs.text.coding import held
 from tetrathlon.envs.text.coding.environment import Code
 from tetrathlon.envs.text.coding.tasks import FAMILIES
 from tetrathlon.envs.text.task import Task
@@ -83,13 +83,13 @@ def test_nothing_but_all_tests_pays() -> None:
 
 def test_a_completion_runs_once_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    open_session = grader._opened
+    open_session = held.opened
 
     def counted(*given: Any) -> Any:
         runs.append(given)
         return open_session(*given)
 
-    monkeypatch.setattr(grader, "_opened", counted)
+    monkeypatch.setattr(held, "opened", counted)
     env = Code()
     env.reset(seed=0)
     assert env.step(env.expert_action())[1] == 1.0 and len(runs) == 1
@@ -107,7 +107,7 @@ def test_a_broken_sandbox_is_a_grader_error_and_the_next_episode_is_fine(monkeyp
             raise SandboxError("no namespaces")
 
     with monkeypatch.context() as patch:
-        patch.setattr(grader, "shared", Broken)
+        patch.setattr(held, "shared", Broken)
         reward, info = played(env, expert)
     assert reward == 0.0 and not info["is_success"] and "no namespaces" in info["grader_error"]
     assert played(env, expert)[0] == 1.0

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tetrathlon.envs.rubric import GraderError
-from tetrathlon.envs.sandbox import SandboxError
-from tetrathlon.envs.text.coding import grader
+from tetrathlon.envs.sandbox import SandboxError, shared
+from tetrathlon.envs.text.coding import grader, held
 from tetrathlon.envs.text.coding.grader import LONGEST_CODE, Asserts, Budget, Calls, Streams, Tests
 from tetrathlon.envs.text.coding.tasks import Case
 
@@ -200,9 +200,82 @@ def test_a_broken_sandbox_is_no_wrong_answer(tests: Tests, monkeypatch: pytest.M
 
         open = run
 
-    monkeypatch.setattr(grader, "shared", Broken)
+    for module in (grader, held):
+        monkeypatch.setattr(module, "shared", Broken)
     with pytest.raises(GraderError, match="there is no bubblewrap"):
         tests.judge(RIGHT, BUDGET)
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["if os.fork() == 0:\n        os.setsid()\n        spin()", "threading.Thread(target=spin).start()"],
+)
+def test_no_code_can_make_the_tests_fail_by_themselves(start: str) -> None:
+    code = f"import os, threading\ndef spin():\n    while True: pass\nfor _ in range(15):\n  try:\n    {start}\n"
+    code += "  except (OSError, RuntimeError): pass\ndef f(n): return 0\n"
+    slow = "import time\nwhile time.process_time() < 0.6: pass"
+    tests = Asserts(("f",), ("assert f(1) == 5", "assert f(2) == 6"), setup=slow)
+    assert tests.judge(code, Budget(seconds=4.0)).passed == 0
+    assert tests.judge("def f(n): return n + 4", Budget(seconds=4.0)).is_right
+
+
+def test_code_that_overloads_the_process_of_the_tests_is_wrong() -> None:
+    code = (  # numbers of one hash: a set of them takes for ever to build
+        "import os, sys\ndef f(n):\n    frame = sys._getframe()\n"
+        "    while 'request' not in frame.f_locals: frame = frame.f_back\n"
+        "    many = ','.join(str(number * (2**61 - 1)) for number in range(40_000))\n"
+        "    nonce = frame.f_locals['request']['nonce']\n"
+        '    os.write(4, f\'{{"nonce": "{nonce}", "value": {{"s": [{many}]}}}}\\n\'.encode())\n'
+        "    os._exit(0)"
+    )
+    verdict = Asserts(("f",), ("assert f(1) == 5",)).judge(code, Budget(seconds=0.7))
+    assert verdict.passed == 0 and verdict.note == "test 1 of 1: the tests ended: timeout"
+
+
+def test_a_start_of_the_tests_that_fails_on_the_values_of_the_code_is_wrong() -> None:
+    tests = Asserts(("f",), ("assert f(1) == 5",), setup="assert f(0) == 4, 'it is 4'")
+    assert tests.judge("def f(n): return 0", BUDGET).note == "test 1 of 1: the tests cannot start with its values"
+    assert tests.judge("def f(n): return n + 4", BUDGET).is_right
+
+
+class Fragile:
+    """A pool whose sandboxes fail, on some code only."""
+
+    def __init__(self, failures: int, on: str = "") -> None:
+        self.failures, self.on = failures, on
+
+    def run(self, code: str, **keywords: Any) -> Any:
+        if self.failures and self.on in code:
+            self.failures -= 1
+            raise SandboxError("the worker is gone")
+        return shared().run(code, **keywords)
+
+
+@pytest.mark.parametrize(
+    "failures, on, outcome",
+    [(1, "", "all 3 tests passed"), (9, "BOMB", "the sandbox fails on this code, and on no other"), (9, "", None)],
+)
+def test_a_sandbox_that_fails_on_one_code_alone_makes_it_wrong(
+    failures: int, on: str, outcome: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = Fragile(failures, on)
+    monkeypatch.setattr(grader, "shared", lambda: pool)
+    code = "print(sum(map(int, input().split())))  # BOMB"
+    if outcome is None:
+        with pytest.raises(GraderError, match="the worker is gone"):
+            STREAMS.judge(code, BUDGET)
+    else:
+        verdict = STREAMS.judge(code, BUDGET)
+        assert verdict.note == outcome and verdict.is_right is outcome.startswith("all")
+
+
+def test_programs_may_have_a_large_stack() -> None:
+    code = (
+        "import sys, threading\nsys.setrecursionlimit(10**6)\nthreading.stack_size(1 << 29)\n"
+        "def main(): print(sum(map(int, input().split())))\n"
+        "thread = threading.Thread(target=main)\nthread.start()\nthread.join()"
+    )
+    assert STREAMS.judge(code, BUDGET).is_right
 
 
 def test_many_threads_grade_at_once() -> None:

@@ -114,6 +114,51 @@ def test_a_neighbour_of_the_specification_does_not_pass(name: str) -> None:
     assert tried >= 4 and caught >= 0.9 * tried
 
 
+class Replay(Draw):
+    """Draws as it did before, but for one choice."""
+
+    def __init__(self, seed: int, before: list[tuple[int, int, int]] | None = None, place: int = -1, value: int = 0):
+        super().__init__(np.random.default_rng(seed))
+        self.log: list[tuple[int, int, int]] = []
+        self._before, self._place, self._value = before or [], place, value
+
+    def whole(self, low: int, high: int) -> int:
+        value, place = super().whole(low, high), len(self.log)
+        if place == self._place:
+            value = self._value
+        elif place < len(self._before):
+            value = min(max(self._before[place][0], low), high)
+        self.log.append((value, low, high))
+        return value
+
+
+def neighbours(name: str, seed: int) -> list[Draft]:
+    """Return the drafts that differ in one choice: the next numbers, or all options where there are few."""
+    replay = Replay(seed)
+    draft = FAMILIES[name](replay)
+    found = {}
+    for place, (value, low, high) in enumerate(replay.log):
+        for other in range(low, high + 1):
+            if other != value and (high - low <= 8 or abs(other - value) == 1):
+                neighbour = FAMILIES[name](Replay(seed, replay.log, place, other))
+                if neighbour.head == draft.head and neighbour.spec != draft.spec:
+                    found[neighbour.spec] = neighbour
+    return list(found.values())
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_nearest_neighbours_do_not_pass_unless_they_are_the_same_function(name: str) -> None:
+    for seed in range(15):
+        draft = draft_of(name, seed)
+        job, function = make_job(draft, 3), draft.reference()
+        for other in neighbours(name, seed):
+            if passes(job, other.reference()):
+                draw, stranger = Draw(np.random.default_rng(0)), other.reference()
+                for kind in (draft, other) * 100:
+                    arguments = kind.draw(draw)
+                    assert function(*arguments) == stranger(*arguments), (draft.spec, other.spec, arguments)
+
+
 def test_no_global_randomness_is_used() -> None:
     random.seed(5)
     np.random.seed(5)
