@@ -9,19 +9,23 @@ package. Linux only.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
-import math
 import os
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 
+from tetrathlon.envs.sandbox_limits import MOST_SECONDS, Limits, is_duration
 from tetrathlon.envs.sandbox_link import Link, connect
 from tetrathlon.envs.sandbox_request import pack
-from tetrathlon.envs.sandbox_worker import RESULT, SECONDS, STATUSES
+from tetrathlon.envs.sandbox_run import Run, unpack
+from tetrathlon.envs.sandbox_worker import SECONDS
 
 _ISOLATIONS = ("auto", "bwrap", "none")
+_LIMITS = Limits()
+_PATIENCE_SECONDS = 300.0
+"""How long to wait for sandboxes that are all in open sessions: nobody may be left to close these."""
 
 
 class SandboxError(Exception):
@@ -40,66 +44,6 @@ class SandboxEnded(Exception):
         self.run = run
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What one program may use.
-
-    Raises:
-        ValueError: A limit is not a positive number, or too small for an interpreter to live with.
-    """
-
-    seconds: float = 5.0
-    """Wall time of a run, or of each request of a session."""
-    cpu_seconds: float = 5.0
-    """Processor time of each process, rounded up to whole seconds."""
-    memory_mb: int = 512
-    """Address space of each process."""
-    processes: int = 16
-    """Processes and threads at a time, the program's first one among them."""
-    file_mb: int = 16
-    """Size of one file."""
-    disk_mb: int = 64
-    """Size of everything in the scratch folder."""
-    open_files: int = 64
-    """Open files of each process."""
-    output_bytes: int = 100_000
-    """What is kept of stdout and of stderr, and how long a reply may be; the rest is read and thrown away."""
-
-    def __post_init__(self) -> None:
-        least = {"memory_mb": 64, "open_files": 16}
-        for field in fields(self):
-            value, low = getattr(self, field.name), least.get(field.name, 1)
-            if field.type == "float":
-                is_right = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
-                wanted = "a positive number"
-            else:
-                is_right = isinstance(value, int) and not isinstance(value, bool) and low <= value < 1 << 31
-                wanted = f"an integer from {low}"
-            if not is_right:
-                raise ValueError(f"{field.name} must be {wanted}, got {value!r}")
-
-
-@dataclass(frozen=True)
-class Run:
-    """What became of a program."""
-
-    status: str
-    """``ok``: it exited with 0. ``error``: it ended otherwise, by an exception, ``sys.exit`` or a signal; limits on
-    memory, disk, processes and files show as errors of its own. ``timeout``: killed at ``Limits.seconds``. ``cpu``:
-    killed at ``Limits.cpu_seconds``. ``reply``: killed for a reply longer than ``Limits.output_bytes``. ``closed``: its
-    session was closed."""
-    exit_code: int | None
-    """Its exit code, or minus the signal that ended it; None: it was killed for its ``status``."""
-    stdout: str
-    """What it printed, with a marker where it was cut."""
-    stderr: str
-    """Likewise, with the traceback of what it raised."""
-    seconds: float
-    """Wall time, from when it was sent in to the end of all its processes."""
-    cpu_seconds: float
-    """Processor time of the program and the children it waited for."""
-
-
 class Sandbox:
     """One worker, and one program at a time.
 
@@ -112,18 +56,22 @@ class Sandbox:
         ValueError: There is no such isolation.
     """
 
-    def __init__(self, limits: Limits = Limits(), *, isolation: str = "auto") -> None:
+    def __init__(self, limits: Limits = _LIMITS, *, isolation: str = "auto") -> None:
         if isolation not in _ISOLATIONS:
             raise ValueError(f"isolation must be one of {_ISOLATIONS}, got {isolation!r}")
         self.limits = limits
         self._isolation = isolation
         self._link: Link | None = None
-        self._lock = threading.Lock()
+        self._free = threading.Condition()
+        self._is_busy = False
+        self._session: Session | None = None
 
     @property
     def isolation(self) -> str:
         """How programs are isolated, ``"bwrap"`` or ``"none"``; starts the worker."""
-        with self._lock:
+        if (link := self._link) is not None and link.is_open:
+            return link.isolation
+        with self._turn():
             return self._ready().isolation
 
     def run(
@@ -144,19 +92,19 @@ class Sandbox:
 
         Raises:
             ValueError: A file's name leads elsewhere, or there is more than ``disk_mb`` of them.
-            SandboxError: The sandbox lost its worker twice, or cannot start one.
+            SandboxError: The sandbox lost its worker twice, cannot start one, or waited minutes for an open session.
         """
         limits = limits or self.limits
         request = pack(code, stdin, files, limits)
-        with self._lock:
-            return _result(self._exchange(b"R", request, limits.seconds), limits)
+        with self._turn():
+            return unpack(self._exchange(b"R", request, limits.seconds), limits)
 
     def open(
         self, code: str, *, files: Mapping[str, str | bytes] | None = None, limits: Limits | None = None
     ) -> Session:
         """Start ``code`` as a script that reads lines from fd 3 and answers each with a line on fd 4.
 
-        The sandbox is busy until the session is closed.
+        The sandbox is busy until the session, or the sandbox, is closed.
 
         Raises:
             ValueError: As in :meth:`run`.
@@ -169,29 +117,62 @@ class Sandbox:
         code: str,
         files: Mapping[str, str | bytes] | None,
         limits: Limits | None,
-        at_end: Callable[[], None],
+        at_end: Callable[[], object],
     ) -> Session:
         limits = limits or self.limits
         request = pack(code, "", files, limits)
-
-        def release() -> None:
-            self._lock.release()
-            at_end()
-
-        self._lock.acquire()
+        self._begin()
         try:
             self._exchange(b"O", request, limits.seconds)
+            assert self._link is not None
+            session = Session(self._link, limits, lambda: self._end(session) and at_end())
+            with self._free:
+                self._session = session
+                self._free.notify_all()  # who closes the sandbox waits no longer
         except BaseException:
-            self._lock.release()
+            self._end()
             raise
-        assert self._link is not None
-        return Session(self._link, limits, release)
+        return session
 
     def close(self) -> None:
-        """End the worker; a later call starts another."""
-        with self._lock:
-            if self._link is not None:
-                self._link.stop()
+        """End the worker, when a run in another thread is over; a later call starts another.
+
+        An open session is lost: its next request is a :class:`SandboxError`.
+        """
+        with self._free:
+            self._free.wait_for(lambda: not self._is_busy or self._session is not None)
+            self._stop()
+            session = self._session
+        if session is not None:
+            session._release()
+
+    def _stop(self) -> None:
+        """End the worker, whoever is waiting for it."""
+        if (link := self._link) is not None:
+            link.stop()
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+
+    def _begin(self) -> None:
+        with self._free:
+            while self._is_busy:
+                _wait(self._free, [self])
+            self._is_busy = True
+
+    def _end(self, session: Session | None = None) -> bool:
+        """Let the next one have its turn; False: ``session`` had ended already."""
+        with self._free:
+            if self._session is not session:
+                return False
+            self._session, self._is_busy = None, False
+            self._free.notify_all()
+        return True
 
     def __enter__(self) -> Sandbox:
         return self
@@ -231,7 +212,7 @@ class Sandbox:
 class Session:
     """A program that answers requests; made by :meth:`Sandbox.open`."""
 
-    def __init__(self, link: Link, limits: Limits, release: Callable[[], None]) -> None:
+    def __init__(self, link: Link, limits: Limits, release: Callable[[], object]) -> None:
         self._link = link
         self._limits = limits
         self._release = release
@@ -245,12 +226,14 @@ class Session:
             seconds: How long it may take; None: ``Limits.seconds``.
 
         Raises:
-            ValueError: ``message`` is more than one line.
+            ValueError: ``message`` is more than one line, or ``seconds`` is no time that can be counted.
             SandboxEnded: The program ended, took too long or wrote too much.
-            SandboxError: The worker was lost.
+            SandboxError: The worker was lost, or the sandbox was closed.
         """
         if "\n" in message:
             raise ValueError(f"a request must be one line, got {message[:200]!r}")
+        if seconds is not None and not is_duration(seconds):
+            raise ValueError(f"seconds must be a positive number up to {MOST_SECONDS} or None, got {seconds!r}")
         if self._run is not None:
             raise SandboxEnded(self._run)
         seconds = self._limits.seconds if seconds is None else seconds
@@ -264,7 +247,7 @@ class Session:
         """End the program, if it has not ended, and return what became of it.
 
         Raises:
-            SandboxError: The worker was lost.
+            SandboxError: The worker was lost, or the sandbox was closed.
         """
         return self._run or self._finish(self._exchange(b"C", b"", 0.0)[1])
 
@@ -277,7 +260,7 @@ class Session:
 
     def _exchange(self, kind: bytes, payload: bytes, seconds: float) -> tuple[bytes, bytes]:
         if not self._link.is_open:
-            raise SandboxError("the session's worker is lost")
+            raise SandboxError("the session's worker is lost, or its sandbox was closed")
         try:
             answer = self._link.exchange(kind, payload, seconds)
         except BaseException as error:  # also an interrupt in the middle of an answer: the next one would be this one's
@@ -293,7 +276,7 @@ class Session:
         return answer
 
     def _finish(self, payload: bytes) -> Run:
-        self._run = _result(payload, self._limits)
+        self._run = unpack(payload, self._limits)
         self._release()
         return self._run
 
@@ -310,7 +293,7 @@ class SandboxPool:
         ValueError: ``size`` is no positive integer.
     """
 
-    def __init__(self, size: int | None = None, limits: Limits = Limits(), *, isolation: str = "auto") -> None:
+    def __init__(self, size: int | None = None, limits: Limits = _LIMITS, *, isolation: str = "auto") -> None:
         size = len(os.sched_getaffinity(0)) if size is None else size
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"size must be a positive integer, got {size!r}")
@@ -345,9 +328,13 @@ class SandboxPool:
             raise
 
     def close(self) -> None:
-        """End the workers of all sandboxes, those at work when they have done; later calls start others."""
+        """As :meth:`Sandbox.close`, for each."""
         for sandbox in self._sandboxes:
             sandbox.close()
+
+    def _stop(self) -> None:
+        for sandbox in self._sandboxes:
+            sandbox._stop()
 
     def __enter__(self) -> SandboxPool:
         return self
@@ -357,7 +344,8 @@ class SandboxPool:
 
     def _take(self) -> Sandbox:
         with self._free:
-            self._free.wait_for(lambda: self._idle)
+            while not self._idle:
+                _wait(self._free, self._sandboxes)
             return self._idle.pop()
 
     def _give(self, sandbox: Sandbox) -> None:
@@ -366,25 +354,33 @@ class SandboxPool:
             self._free.notify()
 
 
+def shared() -> SandboxPool:
+    """Return this process's own pool; a fork makes another on first use."""
+    return pool_of("shared")
+
+
+def pool_of(name: str) -> SandboxPool:
+    """Return another pool that is made like :func:`shared`: who has a session there never waits for itself here."""
+    return _pool_of(os.getpid(), name)
+
+
 @functools.cache
-def _pool_of(process: int) -> SandboxPool:
+def _pool_of(process: int, name: str) -> SandboxPool:
     pool = SandboxPool()
-    atexit.register(lambda: pool.close() if os.getpid() == process else None)
+    atexit.register(pool._stop)  # not `close`: what another thread runs may take for ever
     return pool
 
 
-def shared() -> SandboxPool:
-    """Return this process's own pool; a fork makes another on first use."""
-    return _pool_of(os.getpid())
+def _wait(free: threading.Condition, sandboxes: list[Sandbox]) -> None:
+    """Wait until something has changed.
 
-
-def _result(payload: bytes, limits: Limits) -> Run:
-    status, code, seconds, cpu, size, out_cut, err_cut = RESULT.unpack_from(payload)
-    texts = payload[RESULT.size : RESULT.size + size], payload[RESULT.size + size :]
-    mark = f"\n[cut at {limits.output_bytes} bytes]"
-    out, err = (
-        text.decode(errors="replace") + (mark if is_cut else "")
-        for text, is_cut in zip(texts, (out_cut, err_cut), strict=True)
+    Raises:
+        SandboxError: Nothing does, while all of ``sandboxes`` are in open sessions.
+    """
+    held = [sandbox._session for sandbox in sandboxes]
+    if free.wait(_PATIENCE_SECONDS) or None in held or held != [sandbox._session for sandbox in sandboxes]:
+        return
+    raise SandboxError(
+        f"no sandbox is free: each of {len(held)} has been in the same open session for {_PATIENCE_SECONDS:g} seconds; "
+        "close one, or use a pool of a larger size"
     )
-    name = STATUSES[status]
-    return Run(name, code if name in ("ok", "error") else None, out, err, seconds, cpu)

@@ -31,6 +31,9 @@ _BOOT = (
 )
 """Gets the modules of the worker, compiled, from the host: a worker that compiled them would be twice as large, and
 every fork would carry that."""
+_SH = 'unset PWD OLDPWD SHLVL; echo "$0" 2>/dev/null >/proc/self/oom_score_adj; exec "$@"'
+"""What is started inherits the score; bubblewrap shows its worker no `/proc` to set it in."""
+_WORSE, _WORST = 500, 1000
 _FIRST_UID, _UIDS = 1 << 30, 1 << 29  # far from the users of any system
 
 
@@ -66,7 +69,7 @@ def launches(isolation: str) -> list[Launch]:
     if isolation == "none":
         box = tempfile.mkdtemp(prefix="tetrathlon-")
         os.chmod(box, 0o711)  # programs may be another user
-        command = _python("processes", box, uid)
+        command = (*_expendable(), *_python("processes", box, uid))
         return [Launch(isolation="none", command=command, environment=_environment("/"), box=box)]
     bwrap = shutil.which("bwrap")
     if bwrap is None:
@@ -77,11 +80,20 @@ def launches(isolation: str) -> list[Launch]:
     return [
         Launch(
             isolation="bwrap",
-            command=(bwrap, *way, *_walls(), *_python("namespaces", BOX, 0 if way else uid)),
+            command=(*_expendable(), bwrap, *way, *_walls(), *_python("namespaces", BOX, 0 if way else uid)),
             environment=_environment(f"{BOX}/work"),
         )
         for way in ways
     ]
+
+
+def _expendable() -> tuple[str, ...]:
+    """Return what starts a command so that the kernel, short of memory, kills it before this process."""
+    try:
+        score = int(Path("/proc/self/oom_score_adj").read_text())
+    except OSError:  # a kernel without it
+        return ()
+    return ("/bin/sh", "-c", _SH, str(min(score + _WORSE, _WORST)))
 
 
 def _executable() -> str:

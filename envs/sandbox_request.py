@@ -7,12 +7,9 @@ import marshal
 import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
+from tetrathlon.envs.sandbox_limits import Limits
 from tetrathlon.envs.sandbox_worker import HEAD
-
-if TYPE_CHECKING:
-    from tetrathlon.envs.sandbox import Limits
 
 _MOST_FILES = 1000
 _MOST_FOLDERS = 32

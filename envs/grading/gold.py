@@ -72,7 +72,7 @@ def read_gold(text: str, *, kind: str | None = None, percent: str = "fraction") 
         if not plain(text) or (kind == "choice" and not _OPTION.fullmatch(plain(text))):
             raise ValueError(f"the answer {text!r} cannot be read as a {kind}")
         return Gold(text, None, kind, percent)
-    value = _as_kind(read(text, percent == "points"), kind)
+    value = _as_kind(_settled(read(text, percent == "points")), kind)
     if value is None:
         raise ValueError(
             f"the answer {text!r} cannot be read as a {kind or 'value'}; "
@@ -98,7 +98,7 @@ def same_answer(answer: str, gold: Gold) -> bool:
     value = gold.value
     if value is None:
         return _same_choice(answer, gold.text) if gold.kind == "choice" else same_text(answer, gold.text)
-    given = _as_kind(_given(answer, gold), gold.kind)
+    given = _as_kind(_settled(read(answer, gold.percent == "points")), gold.kind)
     if given is None:
         return isinstance(value, Text) and len(value.words) > 1 and same_text(answer, value.words)
     if type(given) is Fraction and type(value) is Fraction:
@@ -106,15 +106,14 @@ def same_answer(answer: str, gold: Gold) -> bool:
     return same_value(given, value)
 
 
-def _given(answer: str, gold: Gold) -> Value | None:
-    """Read ``answer``; equal sides without letters (``5! = 120``) are what the last one is, but beside an equation."""
-    value = read(answer, gold.percent == "points")
-    if not isinstance(value, Equation) or isinstance(gold.value, Equation) or not prover.is_installed():
+def _settled(value: Value | None) -> Value | None:
+    """Return the last of two equal sides without letters (``5! = 120``), and else ``value``."""
+    if not isinstance(value, Equation) or _LETTER.search(_COMMAND.sub("", value.left + value.right)):
         return value
-    ends = [read(value.left), read(value.right)]
-    if _LETTER.search(_COMMAND.sub("", value.left + value.right)) or not all(isinstance(e, _SCALARS) for e in ends):
+    left, right = read(value.left), read(value.right)
+    if not isinstance(left, _SCALARS) or not isinstance(right, _SCALARS):
         return value
-    return ends[1] if ends[0] is not None and ends[1] is not None and same_value(ends[0], ends[1]) else value
+    return right if same_value(left, right) else value
 
 
 def same_value(left: Value, right: Value) -> bool:

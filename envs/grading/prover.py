@@ -81,6 +81,8 @@ _TIMES = re.compile(
     r"(?<=[\d)])\s?(?=\()|(?<=\d)\s?(?=\\frac)"
     r"|(?<=\))\s?(?=[\dA-Za-z\\])(?!\\(?:cdot|times|div)(?![A-Za-z]))"
 )
+_NEXT_FACTOR = re.compile(r"\s?(?:[(A-Za-z]|\\(?!cdot|times|div)[A-Za-z])")
+"""What a fraction is multiplied with; the parser would add an integer ``\\frac{4}{2}`` to it."""
 _FACTOR = re.compile(r"(\\pi(?![a-zA-Z]))\s?(?=\()|\\[A-Za-z]+|([A-Za-z])\s?(?=\()")
 """A letter before a bracket is a factor to the parser only sometimes."""
 _CALL = re.compile(r"(?<![A-Za-z\\])[fg]\s?\(")
@@ -125,7 +127,8 @@ def spelled(latex: str) -> str | None:
 
 def _paired(match: re.Match[str]) -> str:
     parts = (part[1:-1] if part.startswith("{") else part for part in match.groups()[1:])
-    return rf"\{match[1]}" + "".join(f"{{{_BARE_PAIR.sub(_paired, part)}}}" for part in parts)
+    times = r" \cdot " if _NEXT_FACTOR.match(match.string, match.end()) else ""
+    return rf"\{match[1]}" + "".join(f"{{{_BARE_PAIR.sub(_paired, part)}}}" for part in parts) + times
 
 
 def require() -> None:

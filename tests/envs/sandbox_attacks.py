@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import socket
 import tempfile
 import time
@@ -290,6 +291,85 @@ libc.process_vm_readv.restype = ctypes.c_ssize_t
 print(held and libc.process_vm_readv(parent, None, 0, None, 0, 0) < 0)
 """
     return says(sandbox.run(code), "True")
+
+
+EARLIER = """
+import gc, sys
+text, data = "MARK" * 3, b"MARK"
+def keep(mark="MARK"): return mark
+sys.kept = [keep, {"MARK": sys.stdin.read()}]
+gc.callbacks.append(lambda phase, info, mark="MARK": None)
+print("MARK")
+"""
+"""A program to be found by later ones."""
+SEARCH = """
+own = bytearray(byte - 1 for byte in OWN)
+shift = bytes((byte + 1) % 256 for byte in range(256))
+seen = set()
+def look(data):
+    # What is looked for is held nowhere, only what it is when each byte is one more.
+    data = data.translate(shift)
+    seen.update(name for name, what in (("own", OWN), ("earlier", WHAT)) if what in data)
+"""
+
+
+def find_earlier(sandbox: Sandbox, search: str) -> bool:
+    """Whether ``search`` finds nothing of earlier programs of the same worker; it must find what it holds itself."""
+    mark = f"mark-of-{secrets.token_hex(8)}"
+    own, what = (bytes(byte + 1 for byte in text.encode()) for text in (secrets.token_hex(8), mark))
+    code = SEARCH.replace("OWN", repr(own)).replace("WHAT", repr(what)) + search + "print(*sorted(seen))"
+    earlier = EARLIER.replace("MARK", mark)
+    shown = set()
+    for _ in range(3):  # two keepers make the cells in turn
+        assert mark in sandbox.run(earlier, stdin=mark, files={mark: mark}).stdout
+        run = sandbox.run(code, limits=Limits(seconds=30, cpu_seconds=20))
+        assert run.status == "ok" and "own" in run.stdout, run
+        shown.add(run.stdout)
+    return shown == {"own\n"}
+
+
+@attack("objects of an earlier program, by frames and gc")
+def _(sandbox: Sandbox, outside: Path) -> bool:
+    search = """
+import gc, sys
+gc.unfreeze()
+frame, queue = sys._getframe(), [gc.callbacks]
+while frame:
+    queue += [frame, frame.f_locals, frame.f_globals, frame.f_builtins, frame.f_code]
+    frame = frame.f_back
+queue += gc.get_objects()
+known = set()
+while queue:
+    thing = queue.pop()
+    if id(thing) in known: continue
+    known.add(id(thing))
+    if isinstance(thing, str): look(thing.encode("utf-8", "surrogatepass"))
+    elif isinstance(thing, (bytes, bytearray)): look(thing)
+    else: queue += gc.get_referents(thing)
+"""
+    return find_earlier(sandbox, search)
+
+
+@attack("traces of an earlier program in its own memory")
+def _(sandbox: Sandbox, outside: Path) -> bool:
+    search = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+libc.sbrk.restype = ctypes.c_void_p
+environ = ctypes.c_void_p.in_dll(libc, "environ")
+known = id(own), libc.sbrk(0), environ.value, ctypes.addressof(environ), ctypes.cast(libc.free, ctypes.c_void_p).value
+reader, writer = os.pipe()
+size, tail = 4096, b""
+pages = {address // size + k for address in known for k in range(-8192, 8192)}
+for page in sorted(pages):
+    if libc.write(writer, ctypes.c_void_p(page * size), size) == size:  # else nothing is there
+        data = os.read(reader, size)
+        look(tail + data)
+        tail = data[-64:]
+    else:
+        tail = b""
+"""
+    return find_earlier(sandbox, search)
 
 
 @attack("changing the limits of the worker")

@@ -105,7 +105,7 @@ def test_names_of_checks_are_checked() -> None:
 def test_kwargs_and_instances() -> None:
     assert check("Arithmetic", kwargs={"answer_format": "plain", "shots": 2}, only=["hostile", "splits"])
     made = gym.make("tetrathlon/Arithmetic-v0", digits=3)
-    assert Subject(made).make().digits == 3
+    assert Subject(made).make().digits == (3, 3)
     assert check(made, only="new_process") == ["new_process"]
     with pytest.raises(TypeError, match="kwargs go with an id"):
         check(made, kwargs={"digits": 2})

@@ -115,12 +115,20 @@ def test_files_that_do_not_fit_are_refused(sandbox):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("seconds", 0), ("seconds", float("nan")), ("cpu_seconds", float("inf")), ("memory_mb", 3), ("processes", 0),
-     ("open_files", 2.5), ("output_bytes", True)],
+    [("seconds", 0), ("seconds", float("nan")), ("seconds", 1e12), ("cpu_seconds", float("inf")),
+     ("cpu_seconds", 1e300), ("cpu_seconds", 10**400), ("memory_mb", 3), ("processes", 0), ("open_files", 2.5),
+     ("output_bytes", True)],
 )  # fmt: skip
 def test_limits_are_checked(name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         Limits(**{name: value})
+
+
+def test_the_longest_limits_work(sandbox):
+    limits = Limits(seconds=1e6, cpu_seconds=1e6)
+    assert sandbox.run("import time; time.sleep(0.1); print(1)", limits=limits).stdout == "1\n"
+    with sandbox.open(ECHO, limits=limits) as session:
+        assert session.request("a", seconds=1e6) == "aa"
 
 
 def test_output_is_cut_with_a_marker(sandbox):
@@ -268,6 +276,105 @@ def test_a_session_keeps_its_own_deadline(sandbox):
         with pytest.raises(SandboxEnded) as ended:
             session.request("a", seconds=0.2)
         assert ended.value.run.status == "timeout" and ended.value.run.seconds < 5
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e12, 10**400, 0, -1.0, True, "1"])
+def test_a_time_that_cannot_be_counted_is_refused_and_the_session_goes_on(sandbox, seconds):
+    with sandbox.open(ECHO) as session:
+        with pytest.raises(ValueError, match=f"up to 1000000 or None, got {seconds!r}"):
+            session.request("a", seconds=seconds)
+        assert session.request("a") == "aa"
+
+
+def test_to_close_a_sandbox_does_not_wait_for_its_session(sandbox):
+    other = Sandbox(isolation=sandbox.isolation)
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="mine"), other:
+        session = other.open("import time; time.sleep(99)")
+        pids = tree_of(other._link._process.pid)
+        raise RuntimeError("mine")
+    assert time.monotonic() - start < 5 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    for call in (lambda: session.request("a"), session.close):
+        with pytest.raises(SandboxError, match="its sandbox was closed"):
+            call()
+    with other, other.open(ECHO) as new:
+        with pytest.raises(SandboxError, match="closed"):  # the lost session ends nobody's turn
+            session.request("a")
+        assert other._is_busy and new.request("a") == "aa"
+
+
+def test_to_close_a_sandbox_ends_a_request_in_another_thread_and_waits_for_a_run():
+    errors: list[Exception] = []
+    with SandboxPool(1) as pool:
+        session = pool.open("import time; time.sleep(99)")
+
+        def ask() -> None:
+            try:
+                session.request("a", seconds=99)
+            except SandboxError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        time.sleep(0.3)
+        pool.close()
+        thread.join(5)
+        assert len(errors) == 1 and len(pool._idle) == 1
+        runs: list[Run] = []
+        thread = threading.Thread(target=lambda: runs.append(pool.run("import time; time.sleep(1); print(2)")))
+        thread.start()
+        time.sleep(0.3)
+        pool.close()
+        thread.join(5)
+        assert runs[0].stdout == "2\n"
+
+
+@pytest.mark.parametrize("pool", ["sandbox.shared()", "sandbox.pool_of('testers')"])
+def test_a_script_ends_with_an_open_session_and_a_run_in_a_thread(pool):
+    need_bubblewrap()
+    code = f"""
+import threading, time
+from tetrathlon.envs import sandbox
+pool = {pool}
+if len(pool._sandboxes) > 1:
+    limits = sandbox.Limits(seconds=99)
+    threading.Thread(target=pool.run, args=("while True: pass",), kwargs={{"limits": limits}}, daemon=True).start()
+session = pool.open("for line in open(3): pass")
+time.sleep(0.5)
+print(*(one._link._process.pid for one in pool._sandboxes if one._link))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.split() and all(is_gone(int(pid)) for pid in done.stdout.split())
+
+
+def test_who_waits_for_an_open_session_is_told(monkeypatch):
+    monkeypatch.setattr("tetrathlon.envs.sandbox._PATIENCE_SECONDS", 0.3)
+    told = "each of 1 has been in the same open session for 0.3 seconds"
+    with Sandbox() as sandbox, sandbox.open(ECHO) as session:
+        with pytest.raises(SandboxError, match=told):
+            sandbox.run("")
+        assert sandbox.isolation in ("bwrap", "none")
+        assert session.request("a") == "aa"
+    with SandboxPool(1) as pool:
+        with pool.open(ECHO) as session:
+            with pytest.raises(SandboxError, match=told):
+                pool.open(ECHO)
+            assert session.request("a") == "aa"
+        thread = threading.Thread(target=pool.run, args=("import time; time.sleep(1)",))
+        thread.start()
+        time.sleep(0.1)
+        assert pool.run("print(1)").stdout == "1\n"  # a run comes to its end
+        thread.join()
+
+
+def test_the_kernel_short_of_memory_takes_a_program_before_its_host(sandbox):
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    code = "import os\nif not os.fork():\n    while True: pass\nopen(4, 'w').write('a\\n')\nopen(3).read()"
+    with sandbox.open(code) as session:
+        assert session.request("a") == "a"
+        scores = [Path(f"/proc/{pid}/oom_score_adj").read_text() for pid in tree_of(sandbox._link._process.pid)]
+    assert len(scores) >= 4 and set(map(int, scores)) == {min(own + 500, 1000)}
 
 
 def workers_of(sandbox: Sandbox) -> list[int]:

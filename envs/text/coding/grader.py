@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from tetrathlon.envs.grading.outputs import same_output
 from tetrathlon.envs.rubric import GraderError
-from tetrathlon.envs.sandbox import Limits, SandboxEnded, SandboxError, SandboxPool, shared
+from tetrathlon.envs.sandbox import Limits, SandboxEnded, SandboxError, pool_of, shared
 from tetrathlon.envs.text.coding import tester
 from tetrathlon.envs.text.coding.data import LONGEST_JSON, DataError, encode, same
 from tetrathlon.envs.text.coding.held import LEAST_SECONDS, Held, Line, Lost, fault, opened
@@ -25,6 +22,8 @@ _FEW = 4
 """Processes and threads of programs that may want more than one."""
 _STACK_MB = 512
 """Programs for contests like to ask for so much stack, with ``threading.stack_size``, and need none of it."""
+_TESTERS = "testers"
+"""The pool of the processes that test: who holds a sandbox of the shared pool never waits for another of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +190,7 @@ class Asserts(Tests):
             return reply
 
         try:
-            with opened(_testers(os.getpid()), tester, budget.limits(processes=_FEW)) as session:
+            with opened(pool_of(_TESTERS), tester, budget.limits(processes=_FEW)) as session:
                 line = Line(session, budget.seconds)
                 ask({"preamble": self.preamble, "setup": self.setup, "names": self.names, "tests": self.tests})
                 held.load()
@@ -288,11 +287,3 @@ class _NoCode:
     def call(self, name: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the reply of a function that returns None."""
         return {"value": None}
-
-
-@cache
-def _testers(process: int) -> SandboxPool:
-    """Return the pool of the processes that test: who holds a sandbox of the shared pool never waits for another."""
-    pool = SandboxPool()
-    atexit.register(lambda: pool.close() if os.getpid() == process else None)
-    return pool

@@ -20,7 +20,7 @@ _LEAST_IN_A_ROW = 3  # the shortest sentence of the phrase book
 @cache
 def phrases() -> Mapping[str, Any]:
     """Return the phrase book: English topics with related words, and by language topics and sentences."""
-    return json.loads(files(__package__).joinpath("phrases.json").read_text(encoding="utf-8"))
+    return json.loads(files(__package__).joinpath("assets", "phrases.json").read_text(encoding="utf-8"))
 
 
 @dataclass

@@ -15,7 +15,7 @@ from tetrathlon.envs.grading.answers import _final_answer, final_answer
 from tetrathlon.envs.grading.gold import read_gold, same_answer, same_value
 from tetrathlon.envs.grading.numbers import _NUMBER, _last, _marked, is_value, last_value
 from tetrathlon.envs.grading.reading import read
-from tetrathlon.envs.grading.values import Infinity, Quantity, Several, Text, Tuple, Union
+from tetrathlon.envs.grading.values import Infinity, Quantity, Set, Several, Text, Tuple, Union
 
 WRITINGS = [
     [
@@ -60,6 +60,13 @@ WRITINGS = [
     [r"\sqrt{8}", r"2\sqrt{2}", r"2\sqrt2", "sqrt(8)", "2√2", r"8^{1/2}"],
     ["x^2-1", "(x-1)(x+1)", "-1+x^2", "x**2 - 1", "x²−1"],
     ["x+y=5", "5=x+y", "2x+2y=10", "x+y-5=0"],
+    ["$1,200", r"\$1,200.00", "1,200 dollars", r"1,200\text{ dollars}", "1200 USD"],
+    ["x", "1x", "x+0", "2x-x", r"\text{x}"],
+    ["e", "e^1", r"\exp(1)", "E"],
+    ["5 m/s", r"5\text{ m/s}", "5 meters per second", r"5\text{ meters per second}"],
+    [r"(-\infty,-2)\cup(3,\infty)", "x<-2 or x>3", r"x > 3 \text{ or } x < -2"],
+    ["[2,5)", r"x \ge 2 \text{ and } x<5", r"2 \le x < 5"],
+    ["120", "5! = 120", "x = 120", "60 + 60 = 120"],
 ]
 
 
@@ -90,6 +97,23 @@ def test_no_writing_of_a_value_equals_another_value() -> None:
         (r"[1,2] \cup {5}", None),
         (r"(1,2) \cup (3,4)", Union(frozenset({Tuple((Fraction(1), Fraction(2))), Tuple((Fraction(3), Fraction(4)))}))),
         ("dog", None),
+        ("$1,200", Quantity(Fraction(1200), "dollar")),
+        ("-1,234.5 cm", Quantity(Fraction("-1234.5"), "cm")),
+        ("1,200 and 300", Several((Fraction(1200), Fraction(300)))),
+        ("1,,2", None),
+        ("N/A", None),
+        ("n / a", None),
+        ("5_2", None),
+        ("I get 5", None),
+        ("5*", None),
+        ("2 + 3 = 5", Fraction(5)),
+        ("x = 10/2 = 5", Fraction(5)),
+        ("2 = 3 = 5", None),
+        ("x < 1 and x > 2", Set(frozenset())),
+        (r"x \ge 1 \text{ and } x \le 1", Set(frozenset({Fraction(1)}))),
+        ("X", Text("X")),
+        ("c", Text("c")),
+        ("C", Text("c")),
         ("12 500", None),
         ("1,23,456.", Several((Fraction(1), Fraction(23), Fraction(456)))),
         ("~5", None),
@@ -122,6 +146,16 @@ def test_kinds() -> None:
         read_gold("5", percent="both")
     with pytest.raises(ValueError, match="'two'"):
         read_gold("two", kind="choice")
+
+
+def test_letters_do_not_blur_what_is_equal() -> None:
+    letters = ["x", "X", "x+0", "X+0", "b", "B", "b+0", "B+0", "e", "E", r"\exp(1)"]
+    equal = {(one, two): same_answer(one, read_gold(two)) for one in letters for two in letters}
+    for one in letters:
+        for two in letters:
+            assert equal[one, two] == equal[two, one], (one, two)
+            assert all(equal[one, three] for three in letters if equal[one, two] and equal[two, three]), (one, two)
+    assert not equal["x", "X"] and equal["b", "B"] and equal["x", "x+0"] and equal["e", r"\exp(1)"]
 
 
 def test_without_math_verify(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,6 +230,11 @@ PIECES = [
     "\\frac{1}{2}",
     "*",
     "answer is ",
+    "cannot be ",
+    "can't be ",
+    " cannot be right",
+    "the other ",
+    "so also ",
 ]
 
 
@@ -237,6 +276,11 @@ def test_anything_is_read_without_an_exception(text: str) -> None:
         "½",
         "a ",
         "1.",
+        "answer is ",
+        "half of ",
+        "_5_",
+        "if not 5 ",
+        "1=",
         r"\,",
         "\\",
     ],

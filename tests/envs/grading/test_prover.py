@@ -197,6 +197,8 @@ def test_a_worker_with_half_the_processor_is_late_after_twice_its_time() -> None
 def test_products_are_not_read_as_sums() -> None:
     assert PROVER.ask([spelled("2(3)"), ["6", "1"], spelled("(2)(3)"), ["5", "1"]], 5.0) == [0, 0, 0, 1]
     assert PROVER.ask([spelled(r"2\frac{1}{2}x"), spelled("2.5x"), spelled("x")], 5.0) == [0, 0, 1]
+    for product in (r"\frac{4}{2}(3)", r"\frac{4}{2}\frac{6}{2}", r"\frac{\frac{4}{2}(3)}{1}", r"\frac42\sqrt9"):
+        assert PROVER.ask([spelled(product), ["6", "1"], ["5", "1"]], 5.0) == [0, 0, 1], product
     assert PROVER.ask([spelled(r"\pi(3)"), spelled(r"3\pi")], 5.0) == [0, 0]
 
 

@@ -234,7 +234,7 @@ def test_the_time_is_linear(unit: str) -> None:
         return time.process_time() - begun
 
     spent(1_000)  # loads the model
-    assert spent(40_000) < 1.0  # a check in quadratic time would take minutes
+    assert spent(40_000) < 3.0  # one letter may stand for 18; a check in quadratic time would take minutes
 
 
 @pytest.mark.parametrize(
