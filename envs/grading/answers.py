@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from tetrathlon.envs.grading.amounts import changes, minus_word
 from tetrathlon.envs.grading.hedges import follows_or, is_denied, is_hedge, may_hedge, precedes_or
 from tetrathlon.envs.grading.thinking import visible
 from tetrathlon.envs.grading.writing import integer, key
@@ -32,6 +33,8 @@ _ONE_BOX = re.compile(
 _WHOLE_BOX = re.compile(r"\\boxed\{([^{}\\<\[◁]*+)\}")
 """A reply that is one box, with nothing of LaTeX inside."""
 _SHORT = 400
+_NEAR = 60
+_PERCENT = re.compile(r"[\s$]{0,3}(?:\\?%|percent\b(?! point))")
 _BLANK_CONTENTS = frozenset({"", "and", "or", "und", "oder", "et", "...", "…"})
 """What stands in a field that is only talked about: "in \\boxed{}", "between <answer> and </answer>"."""
 
@@ -72,7 +75,7 @@ def final_answer(text: str, opened: bool = False) -> str | None:
         return None
     if not opened and len(text) <= _SHORT and (quick := _ONE_BOX.fullmatch(text)):
         before, content = quick.groups()
-        if not before or not may_hedge(before):
+        if not before or not (may_hedge(before) or _bears(before, "")):
             return content.strip()
     return _final_answer(text, opened)
 
@@ -109,7 +112,17 @@ def _final_answer(text: str, opened: bool = False) -> str | None:
         joined = f"{other} or {joined}"
     if (other := follows_or(after[last.end : last.end + 200], last.content)) is not None:
         joined = f"{joined} or {other}"
+    before, behind = after[max(neighbours[0].start - _NEAR, 0) : neighbours[0].start], after[last.end :][:_NEAR]
+    if _PERCENT.match(behind) and "%" not in joined:
+        joined += "%"
+    elif _bears(before, behind):  # words around a box make another number of it: it is none by itself
+        joined = f"{' '.join(before.split()[-2:])} {joined} {' '.join(behind.split()[:2])}"
     return joined.strip()
+
+
+def _bears(before: str, behind: str) -> bool:
+    """Tell whether words right beside a field make another number of what is in it: ``negative``, ``million``."""
+    return changes(before[-_NEAR:], behind) or minus_word(before[-_NEAR:]) is not None
 
 
 def _joins(text: str, before: list[Field], field: Field) -> bool:

@@ -291,7 +291,7 @@ def test_to_close_a_sandbox_does_not_wait_for_its_session(sandbox):
     start = time.monotonic()
     with pytest.raises(RuntimeError, match="mine"), other:
         session = other.open("import time; time.sleep(99)")
-        pids = tree_of(other._link._process.pid)
+        pids = tree_of(workers_of(other)[0])
         raise RuntimeError("mine")
     assert time.monotonic() - start < 5 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
     for call in (lambda: session.request("a"), session.close):

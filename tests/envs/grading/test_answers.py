@@ -270,3 +270,24 @@ def test_time_is_linear(unit: str) -> None:
         integer(text)
         same_text(text, "5")
         assert time.process_time() - started < 5.0
+
+
+@pytest.mark.parametrize(
+    ("completion", "answer"),
+    [
+        (r"negative \boxed{3}", "negative 3"),
+        (r"It is half of $\boxed{6}$", "of $ 6 $"),
+        (r"\boxed{5} million", "5 million"),
+        (r"The answer is \boxed{35}\%.", "35%"),
+        (r"\boxed{12} percent", "12%"),
+        (r"\boxed{35\%}", r"35\%"),
+        (r"The answer is \boxed{5}. Plus, it is nice", "5"),
+        (r"Half of 10 is \boxed{5}", "5"),
+        (r"So 10 minus 5 is \boxed{5}", "5"),
+        (r"\boxed{5} apples", "5"),
+    ],
+)
+def test_words_right_beside_a_field_bear_on_it(completion: str, answer: str) -> None:
+    found = final_answer(completion)
+    assert found is not None and found.endswith(answer)
+    assert (found == answer) is not completion.startswith("It is half")
