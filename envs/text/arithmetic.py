@@ -13,6 +13,7 @@ from tetrathlon.envs.text.formats import NUMBER, answer_formats
 from tetrathlon.envs.text.task import Task
 
 _OPERATORS = "+-*"
+_SPARE_BITS = 40  # so much larger is the number than all choices: none is likelier than another by more than 2**-40
 _SPANS = {1: (0, 10), **{digits: (10 ** (digits - 1), 9 * 10 ** (digits - 1)) for digits in range(2, 13)}}
 """The lowest number of so many digits, and how many there are."""
 
@@ -70,26 +71,34 @@ class Arithmetic(TextBandit):
         self.operators = operators
         self.digits = _range("digits", digits, 1, 12)
         self.terms = _range("terms", terms, 2, 8)
-        (low, most), (fewest, longest) = self.terms, self.digits
-        self._drawn = np.empty(2 * most - 1 + (low < most) + (fewest < longest))
+        choices = _SPANS[self.digits[1]][1] ** self.terms[1] * len(operators) ** self.terms[1] * 100
+        self._words = -(-(choices.bit_length() + _SPARE_BITS) // 64)
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw an expression."""
+        # All choices come out of one large number, digit by digit: calls of the generator would take most of the time.
+        raw = rng.bit_generator.random_raw
+        bits = raw()
+        for _ in range(self._words - 1):
+            bits = bits << 64 | raw()
         (terms, most), (digits, longest) = self.terms, self.digits
-        rng.random(out=self._drawn)
-        draws = self._drawn.tolist()
-        if digits < longest:
-            digits += int((longest - digits + 1) * draws.pop())
         if terms < most:
-            terms += int((most - terms + 1) * draws.pop())
+            bits, chosen = divmod(bits, most - terms + 1)
+            terms += chosen
+        if digits < longest:
+            bits, chosen = divmod(bits, longest - digits + 1)
+            digits += chosen
         low, span = _SPANS[digits]
         operators, choices = self.operators, len(self.operators)
-        total, product = 0, low + int(span * draws[0])
+        bits, number = divmod(bits, span)
+        total, product = 0, low + number
         written = f"What is {product}"
-        for drawn, chosen in zip(draws[1:terms], draws[most:], strict=False):
-            number = low + int(span * drawn)
-            operator = operators[int(choices * chosen)]
+        for _ in range(terms - 1):
+            bits, number = divmod(bits, span)
+            number += low
+            bits, chosen = divmod(bits, choices)
+            operator = operators[chosen]
             written = f"{written} {operator} {number}"
             if operator == "*":
                 product *= number

@@ -72,7 +72,7 @@ class Seeded(TablePolicy):
         self.generator.set_state(state["generator"])
 
 
-SMALL = {"groups": 4, "group_size": 4, "lr": 0.05}
+SMALL: dict[str, Any] = {"groups": 4, "group_size": 4, "lr": 0.05}
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -198,7 +198,7 @@ def test_learning_rates_grow_and_fall() -> None:
 def test_passes_end_at_the_target_divergence() -> None:
     steps = []
     for target in (None, 1e-9):
-        options = {"epochs": 4, "minibatches": 2, "lr": 0.1, "target_kl": target}
+        options: dict[str, Any] = {"epochs": 4, "minibatches": 2, "lr": 0.1, "target_kl": target}
         steps.append(RLOO(TablePolicy(3, 4), "Doors-v0", groups=4, group_size=4, **options).learn(1)[0]["steps"])
     assert steps == [8.0, 2.0]
 
@@ -246,7 +246,7 @@ class TestRuns:
 
     @staticmethod
     def algorithm(folder: Path | None, resume: bool = False, after: Any = None, **options: Any) -> OnPolicy:
-        settings = {"groups": 4, "group_size": 4, "lr": 0.05, "kl_coef": 0.01, "epochs": 2, "minibatches": 2, **options}
+        settings: dict[str, Any] = {"groups": 4, "group_size": 4, "lr": 0.05, "kl_coef": 0.01, "epochs": 2, "minibatches": 2, **options}
         return GRPO(
             Seeded(3, 4, seed=3), "Doors-v0", run=folder, resume=resume, checkpoint_every=2, after=after, **settings
         )
