@@ -112,11 +112,11 @@ def _final_answer(text: str, opened: bool = False) -> str | None:
         joined = f"{other} or {joined}"
     if (other := follows_or(after[last.end : last.end + 200], last.content)) is not None:
         joined = f"{joined} or {other}"
-    before, behind = after[max(neighbours[0].start - _NEAR, 0) : neighbours[0].start], after[last.end :][:_NEAR]
+    lead, behind = after[max(neighbours[0].start - _NEAR, 0) : neighbours[0].start], after[last.end :][:_NEAR]
     if _PERCENT.match(behind) and "%" not in joined:
         joined += "%"
-    elif _bears(before, behind):  # words around a box make another number of it: it is none by itself
-        joined = f"{' '.join(before.split()[-2:])} {joined} {' '.join(behind.split()[:2])}"
+    elif _bears(lead, behind):  # words around a box make another number of it: it is none by itself
+        joined = f"{' '.join(lead.split()[-2:])} {joined} {' '.join(behind.split()[:2])}"
     return joined.strip()
 
 

@@ -25,7 +25,7 @@ from tetrathlon.algos.run import RunError
 from tetrathlon.envs.episode import Episode
 
 
-class Doors(gym.Env[int, int]):
+class Doors(gym.Env[Any, Any]):
     """``length`` doors in a row; the right one of four is that of the observation, and pays 1."""
 
     observation_space = spaces.Discrete(3)
@@ -53,7 +53,7 @@ class Doors(gym.Env[int, int]):
 
 @pytest.fixture(autouse=True)
 def doors() -> Any:
-    gym.register("Doors-v0", entry_point=Doors)
+    gym.register("Doors-v0", entry_point="tests.algos.test_on_policy:Doors")
     yield
     del gym.registry["Doors-v0"]
 
@@ -246,7 +246,15 @@ class TestRuns:
 
     @staticmethod
     def algorithm(folder: Path | None, resume: bool = False, after: Any = None, **options: Any) -> OnPolicy:
-        settings: dict[str, Any] = {"groups": 4, "group_size": 4, "lr": 0.05, "kl_coef": 0.01, "epochs": 2, "minibatches": 2, **options}
+        settings: dict[str, Any] = {
+            "groups": 4,
+            "group_size": 4,
+            "lr": 0.05,
+            "kl_coef": 0.01,
+            "epochs": 2,
+            "minibatches": 2,
+            **options,
+        }
         return GRPO(
             Seeded(3, 4, seed=3), "Doors-v0", run=folder, resume=resume, checkpoint_every=2, after=after, **settings
         )
@@ -380,16 +388,16 @@ def test_wrong_policies() -> None:
 def test_credit_by_turn_is_that_of_decisions_where_each_turn_is_one() -> None:
     policy = TablePolicy(3, 4, seed=5)
     rows = RLOO(policy, "Doors-v0", **SMALL).collector.collect().rows
-    found = {}
+    found: dict[str, tuple[torch.Tensor, float]] = {}
     for credit in ("decision", "turn", "episode"):
-        options = Options(advantage="gae", credit=credit)  # type: ignore[arg-type]
+        options = Options(advantage="gae", credit=credit)
         batch = prepare(policy, policy.collate(rows), options)[0]
         loss, _ = policy_loss(policy, batch, options)
+        assert batch.advantage is not None
         found[credit] = (batch.advantage, loss.item())
         if credit == "episode":
-            assert batch.advantage is not None
             assert torch.equal(batch.advantage[:, 0], batch.advantage[:, 1])
-    assert found["decision"][0] is not None and torch.equal(found["decision"][0], found["turn"][0])
+    assert torch.equal(found["decision"][0], found["turn"][0])
     assert found["decision"][1] == found["turn"][1] != found["episode"][1]
 
 
