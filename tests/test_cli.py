@@ -419,9 +419,9 @@ def sit_down(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "code", "said"),
     [
-        ("it is\n\\boxed{48}\n\nnot read", 0, "success · answered"),  # an empty line sends
-        ("\\boxed{48}", 0, "success · answered"),  # so does the end
-        ("\n\n\\boxed{47}\n\n", 0, "failure · answered"),  # but not before there is anything
+        ("it is\n\\boxed{129}\n\nnot read", 0, "success · answered"),  # an empty line sends
+        ("\\boxed{129}", 0, "success · answered"),  # so does the end
+        ("\n\n\\boxed{128}\n\n", 0, "failure · answered"),  # but not before there is anything
         ("", 0, "no answer given"),
     ],
 )
@@ -431,7 +431,7 @@ def test_a_person_plays(
     sit_down(monkeypatch, typed)
     assert main(["play", "Arithmetic", "--seed", "3"]) == code
     text = capsys.readouterr().out
-    assert "What is 17 + 31?" in text and said in text
+    assert "What is 51 + 78?" in text and said in text
 
 
 def test_a_person_takes_numbers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,7 +454,7 @@ def test_ctrl_c_while_typing(capsys: pytest.CaptureFixture[str], monkeypatch: py
 def test_watching_a_policy(capsys: pytest.CaptureFixture[str], mine: str) -> None:
     assert main(["play", "Arithmetic", "--policy", f"{mine}:answer", "--seed", "3"]) == 0
     text = capsys.readouterr().out
-    assert "> \\boxed{48}" in text and "reward 1 (correct 1)" in text and "success · answered" in text
+    assert "> \\boxed{129}" in text and "reward 1 (correct 1)" in text and "success · answered" in text
     # What a model writes is shown, never obeyed.
     assert main(["play", "Arithmetic", "--policy", f"{mine}:loud", "--seed", "3"]) == 0
     text = capsys.readouterr().out
