@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import operator
 from collections.abc import Collection, Iterator, Sequence
@@ -17,6 +16,7 @@ from transformers import DynamicCache, cache_utils
 from transformers.cache_utils import DynamicLayer
 
 from tetrathlon.agents.head import output_layer
+from tetrathlon.agents.intake import Intake, inside_of
 
 _WORTH_SHARING = 8
 """Fewest tokens of a common beginning that are read apart."""
@@ -133,16 +133,11 @@ class TorchEngine:
         self.batch_size = batch_size
         self.batch_tokens = batch_tokens
         self._generator = torch.Generator().manual_seed(seed)
-        # What the forward pass takes depends on the model and on the version of transformers: the cache was called
-        # past_key_values up to 5.x. A LoRA wrapper passes everything on, so what counts is the model inside.
-        inside = model.get_base_model() if hasattr(model, "get_base_model") else model
-        takes = inspect.signature(inside.forward).parameters
-        self._cache_name = "cache" if "cache" in takes else "past_key_values"
+        self._takes = Intake.of(model)
+        inside = inside_of(model)
         # RWKV would swallow our cache among its other keywords and go on with no memory at all.
         if not getattr(inside, "_supports_default_dynamic_cache", lambda: True)():
             raise _own_cache(inside)
-        self._takes_positions = "position_ids" in takes
-        self._takes_keep = "logits_to_keep" in takes
 
     @property
     def device(self) -> torch.device:
@@ -304,15 +299,15 @@ class TorchEngine:
 
     def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: Any) -> Tensor:
         """Return the float32 logits [B, V] after the last of ``ids`` [B, L]; ``cache`` grows by L."""
-        options: dict[str, Any] = {self._cache_name: cache}
+        options: dict[str, Any] = {self._takes.cache: cache}
         if ids.shape[1] == 1 and cache.layers and all(type(layer) in (_STATE, _NOTHING) for layer in cache.layers):
             # Nothing but states: a mask of the whole past says nothing to them, and Mamba, whose mask is as long as
             # the ids that it is given, would stretch the one new token over all places of it. Models that have
             # attention as well need the mask, and cut it for their recurrent layers themselves.
             mask = None
-        if self._takes_positions:
+        if self._takes.positions:
             options["position_ids"] = positions
-        if self._takes_keep:
+        if self._takes.keep:
             options["logits_to_keep"] = 1
         out = self.model(input_ids=ids, attention_mask=mask, use_cache=True, **options)
         return out.logits[:, -1].float()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from tetrathlon.agents.head import output_layer
+from tetrathlon.agents.intake import Intake
 
 _WORTH_SHARING = 0.2
 """Share of all tokens that must be saved before common prompts are read apart."""
@@ -54,10 +54,7 @@ class Scorer:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        inside = model.get_base_model() if hasattr(model, "get_base_model") else model
-        takes = inspect.signature(inside.forward).parameters
-        self._cache_name = "cache" if "cache" in takes else "past_key_values"
-        self._takes_positions = "position_ids" in takes
+        self._takes = Intake.of(model)
         layers = DynamicCache(config=model.config).layers
         self._can_share = bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
 
@@ -92,7 +89,7 @@ class Scorer:
         names = ("is_activation_checkpointing", "is_gradient_checkpointing")  # the first since transformers 5
         checkpointing = next((getattr(self.model, name) for name in names if hasattr(self.model, name)), False)
         checkpointing = checkpointing and self.model.training
-        return self._can_share and self._takes_positions and not checkpointing  # which keeps no cache
+        return self._can_share and self._takes.positions and not checkpointing  # which keeps no cache
 
     def _shared(
         self, ids: Tensor, read: Tensor, first: Tensor, length: Tensor, prompts: list[tuple[int, ...]]
@@ -107,7 +104,7 @@ class Scorer:
         if longest:
             nothing = torch.zeros(padded.shape, dtype=torch.bool, device=device)
             places = (mask.cumsum(1) - 1).clamp(min=0)
-            self._forward(padded, nothing, {self._cache_name: cache, "use_cache": True}, mask, places)
+            self._forward(padded, nothing, {self._takes.cache: cache, "use_cache": True}, mask, places)
             pick = torch.tensor([number[prompt] for prompt in prompts], device=device)
             cache.reorder_cache(pick)  # type: ignore[arg-type]  # a long tensor is one
             mask = mask[pick]
@@ -121,7 +118,7 @@ class Scorer:
         rest = torch.where(real, ids.gather(1, places_read), 0)
         select = real & read.gather(1, (places_read + 1).clamp(max=ids.shape[1] - 1))
         mask = torch.cat([mask, real.to(mask.dtype)], dim=1)
-        return self._forward(rest, select, {self._cache_name: cache, "use_cache": True}, mask, places)
+        return self._forward(rest, select, {self._takes.cache: cache, "use_cache": True}, mask, places)
 
     def _forward(
         self,

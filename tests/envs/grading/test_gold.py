@@ -249,9 +249,9 @@ def test_the_fast_paths_find_what_the_whole_rule_finds(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=40))
 def test_anything_is_read_without_an_exception(text: str) -> None:
-    is_value(text)
-    last_value(text)
-    same_answer(text, read_gold("42", kind="number"))
+    assert is_value(text) in (True, False)
+    assert last_value(text) is None or isinstance(last_value(text), str)
+    assert same_answer(text, read_gold("42", kind="number")) in (True, False)
 
 
 @pytest.mark.parametrize(
