@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
 
@@ -107,7 +108,7 @@ def test_no_attack_pays(name: str) -> None:
     budget = Budget(seconds=0.5, memory_mb=256)
     verdict = SQUARES.judge(ATTACKS[name], budget)
     assert verdict.passed <= 1  # f(0) is 1: a guess
-    if not verdict.note.endswith("timeout"):
+    if not re.search("(timeout|cpu)$", verdict.note):
         assert Asserts(("f",), ("assert f(3) == 10", "assert f(4) == 17")).judge(ATTACKS[name], budget).passed == 0
     assert SQUARES.judge(RIGHT, BUDGET).is_right
     assert time.monotonic() - begun < 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -85,7 +86,7 @@ def test_what_is_done_to_arguments_stays_there() -> None:
 def test_endless_loops_end_in_time() -> None:
     begun = time.monotonic()
     for code in ("while True: pass", "import time\ntime.sleep(60)", "def f(n):\n    while True: pass"):
-        assert SQUARES.judge(code, Budget(seconds=0.5)).note.endswith("the code ended: timeout")
+        assert re.search("the code ended: (timeout|cpu)$", SQUARES.judge(code, Budget(seconds=0.5)).note)
     assert time.monotonic() - begun < 6
 
 
@@ -177,13 +178,13 @@ STREAMS = Streams((("1 2\n", "3\n"), ("5 5\n", "10\n"), ("0 1\n", "1\n")))
         ("print(3)", 1, "test 2 of 3: a wrong output"),
         ("print(sum(map(int, input().split())))\nexit(1)", 0, "test 1 of 3: the program ended: error"),
         ("print(3, file=__import__('sys').stderr)", 0, "test 1 of 3: a wrong output"),
-        ("while True: pass", 0, "test 1 of 3: the program ended: timeout"),
+        ("while True: pass", 0, "test 1 of 3: the program ended: (timeout|cpu)"),
         ("import os; os.write(1, b'3\\n'); os._exit(0)", 1, "test 2 of 3: a wrong output"),
     ],
 )
 def test_programs_read_and_print(code: str, passed: int, note: str) -> None:
     verdict = STREAMS.judge(code, Budget(seconds=1.0))
-    assert verdict.passed == passed and verdict.note.startswith(note)
+    assert verdict.passed == passed and re.match(note, verdict.note)
 
 
 def test_streams_share_their_time() -> None:
@@ -229,7 +230,7 @@ def test_code_that_overloads_the_process_of_the_tests_is_wrong() -> None:
         "    os._exit(0)"
     )
     verdict = Asserts(("f",), ("assert f(1) == 5",)).judge(code, Budget(seconds=0.7))
-    assert verdict.passed == 0 and verdict.note == "test 1 of 1: the tests ended: timeout"
+    assert verdict.passed == 0 and re.fullmatch("test 1 of 1: the tests ended: (timeout|cpu)", verdict.note)
 
 
 def test_a_start_of_the_tests_that_fails_on_the_values_of_the_code_is_wrong() -> None:
