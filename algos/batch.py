@@ -22,6 +22,10 @@ from tetrathlon.algos.ratios import log_ratio, truncated_weights
 from tetrathlon.algos.segments import Level, Segments
 from tetrathlon.algos.shaping import kl_penalty, without_cut
 
+MAXIMA = ("ratio_error", "sampler_drift")
+"""What is watched of which the largest counts, not the sum: how far the ratio is from 1, and how far the sampler's
+log-probabilities are from the trainer's."""
+
 
 def segments_of(level: Level, batch: Decisions, mask: Tensor | None = None) -> Segments:
     """Return the turns, episodes or decisions of a batch.
@@ -70,6 +74,9 @@ def prepare(
 ) -> tuple[Decisions, MovingAverage | None]:
     """Add what is estimated before the update: ``old_logp``, ``old_value``, ``ref_logp``, ``advantage``, ``returns``.
 
+    A batch that is learnt from in one step gets no ``old_logp``: the policy before the update is the one that the step
+    evaluates, and a pass is saved.
+
     Args:
         policy: As it is before the update.
         batch: Fresh decisions; it is changed.
@@ -88,25 +95,28 @@ def prepare(
     mask = batch.mask
     if not mask.any():
         raise ValueError("nothing in these episodes was decided by the policy: there is nothing to learn from")
-    evaluation = evaluated(policy, batch, options.max_cost)
-    batch.old_logp, batch.old_value = evaluation.logp, evaluation.value
+    is_priced = reference is not None and options.kl_in == "reward"
+    if is_priced or options.advantage == "gae" or not options.is_one_step:
+        before = evaluated(policy, batch, options.max_cost)
+        batch.old_logp, batch.old_value = before.logp, before.value
     reward, score = batch.reward, batch.total_reward
     if reference is not None:
         batch.ref_logp = evaluated(reference, batch, options.max_cost).logp
-        if options.kl_in == "reward":
-            price = kl_penalty(evaluation.logp, batch.ref_logp, mask, coef=options.kl_coef, estimator=options.estimator)
+        if is_priced:
+            assert batch.old_logp is not None
+            price = kl_penalty(batch.old_logp, batch.ref_logp, mask, coef=options.kl_coef, estimator=options.estimator)
             reward = torch.where(mask, reward + price, reward)
             score = score + price.sum(dim=1)
     # A row in which the policy decided nothing says nothing of it.
     score = score.masked_fill(~mask.any(dim=1), torch.nan)
     ends = {"terminated": batch.terminated, "truncated": batch.truncated, "env_steps": batch.env_steps}
     if options.advantage == "gae":
-        if evaluation.value is None:
+        if batch.old_value is None:
             raise TypeError(f"advantage='gae' needs a policy with a critic; {type(policy).__name__} gives no value")
         credit = assign(segments_of(options.credit, batch), reward=reward, gamma=options.gamma, **ends)
         advantage, batch.returns = gae(
             credit.reward,
-            evaluation.value,
+            batch.old_value,
             credit.mask,
             final=batch.final,
             terminated=credit.terminated,
@@ -157,7 +167,7 @@ def learnt(batch: Decisions, options: Options) -> Tensor:
 def policy_loss(
     policy: TrainablePolicy, batch: Decisions, options: Options, sizes: Sizes | None = None
 ) -> tuple[Tensor, dict[str, float]]:
-    """Return the loss of a part of a minibatch, and what to watch; all but ``ratio_error`` add up over its parts.
+    """Return the loss of a part of a minibatch, and what to watch; all but :data:`MAXIMA` add up over its parts.
 
     Args:
         policy: What learns.
@@ -165,9 +175,10 @@ def policy_loss(
         options: See :class:`Options`.
         sizes: Of the whole minibatch; default: this is the whole.
     """
-    assert batch.old_logp is not None and batch.advantage is not None
+    assert batch.advantage is not None
     sizes = sizes or Sizes.of(batch, options)
     evaluation = policy.evaluate(batch)
+    old_logp = evaluation.logp.detach() if batch.old_logp is None else batch.old_logp
     mask = learnt(batch, options)
     divisor = denominators(
         options.reduction, segments_of("episode", batch, mask), sizes.policy, constant=options.length_constant
@@ -175,7 +186,7 @@ def policy_loss(
     segments = None if options.ratio == "decision" else segments_of(options.ratio, batch, mask)
     surrogate, ratio = clipped_surrogate(
         evaluation.logp,
-        batch.old_logp,
+        old_logp,
         batch.advantage,
         mask,
         segments=segments,
@@ -184,12 +195,12 @@ def policy_loss(
         dual_clip=options.dual_clip,
     )
     if options.importance_cap is not None:
-        surrogate = surrogate * truncated_weights(batch.old_logp, batch.logp, mask, cap=options.importance_cap)
+        surrogate = surrogate * truncated_weights(old_logp, batch.logp, mask, cap=options.importance_cap)
     terms = {"policy_loss": total(surrogate, mask, divisor)}
     if options.entropy_coef:
         terms["entropy_loss"] = total(entropy_bonus(evaluation.entropy, mask, options.entropy_coef), mask, divisor)
     if batch.ref_logp is not None and options.kl_in == "loss":
-        divergence = kl(evaluation.logp, batch.ref_logp, mask, options.estimator, old_logp=batch.old_logp)
+        divergence = kl(evaluation.logp, batch.ref_logp, mask, options.estimator, old_logp=old_logp)
         terms["kl_loss"] = options.kl_coef * total(divergence, mask, divisor)
     if batch.returns is not None and evaluation.value is not None:
         where = segments_of(options.credit, batch).first
@@ -205,16 +216,24 @@ def policy_loss(
     loss = torch.stack(list(terms.values())).sum()
     metrics = {name: float(term.detach()) for name, term in terms.items()}
     metrics["loss"] = float(loss.detach())
-    return loss, metrics | _watched(evaluation, batch, mask, ratio, options, sizes)
+    return loss, metrics | _watched(evaluation, old_logp, batch, mask, ratio, options, sizes)
 
 
 @torch.no_grad()
 def _watched(
-    evaluation: Evaluation, batch: Decisions, mask: Tensor, ratio: Tensor, options: Options, sizes: Sizes
+    evaluation: Evaluation,
+    old_logp: Tensor,
+    batch: Decisions,
+    mask: Tensor,
+    ratio: Tensor,
+    options: Options,
+    sizes: Sizes,
 ) -> dict[str, float]:
-    """Return means over the decisions of the minibatch."""
-    assert batch.old_logp is not None and batch.advantage is not None
-    moved = log_ratio(evaluation.logp, batch.old_logp, mask)
+    """Return means over the decisions of the minibatch, and :data:`MAXIMA`."""
+    assert batch.advantage is not None
+    moved = log_ratio(evaluation.logp, old_logp, mask)
+    known = mask & ~batch.logp.isnan()  # what somebody else decided has no probability of the sampler's
+    drift = log_ratio(old_logp, batch.logp, known)
     below = (ratio < 1 - options.clip_low) & (batch.advantage < 0)
     above = (ratio > 1 + options.clip_high) & (batch.advantage > 0)
     means = {
@@ -223,9 +242,11 @@ def _watched(
         "clip_fraction_low": below.float(),
         "clip_fraction_high": above.float(),
         "kl_old": torch.expm1(moved) - moved,
+        "kl_sampler": torch.expm1(drift) - drift,
     }
     if batch.ref_logp is not None:
         means["kl_ref"] = kl(evaluation.logp, batch.ref_logp, mask)
     watched = {name: float(total(each, mask, sizes.policy.decisions)) for name, each in means.items()}
-    watched["ratio_error"] = float((ratio - 1).abs().max())  # the largest counts, not the sum
+    watched["ratio_error"] = float((ratio - 1).abs().max())
+    watched["sampler_drift"] = float(drift.abs().max())
     return watched

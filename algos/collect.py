@@ -10,6 +10,7 @@ import numpy as np
 
 from tetrathlon.agents.policy import Policy
 from tetrathlon.agents.rollout import Rollout, Start
+from tetrathlon.algos.starts import Starts
 from tetrathlon.envs.episode import Episode, scorable
 from tetrathlon.envs.registry import known_id, make, make_batched, split_argument
 from tetrathlon.envs.slots import Slots, SlotsLike
@@ -18,7 +19,6 @@ from tetrathlon.envs.vector_slots import VectorSlots
 Scorer = Callable[[Sequence[Episode]], Sequence[float]]
 """Scores N finished episodes at once: a reward model, a judge."""
 _MOST_SLOTS = 256
-_SEED_STREAM = 0x51A27
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +45,22 @@ class Play:
     sampling: DAPO, section 3.2)."""
     band: tuple[float, float] = (0.0, 1.0)
     """With ``resample``: a group whose share of successes lies outside is replaced too."""
+    max_staleness: int = 0
+    """With ``resample``: groups that an update had no room for wait for a later one, up to this many updates; a
+    checkpoint lets go of them."""
+    instances: int = 0
+    """How many different starts are played, again and again in new orders; 0: every start is a new one."""
+    solved_weight: float = 1.0
+    """With ``instances``: chance that a start whose whole group succeeded the last time is played when its turn comes;
+    it teaches nothing more."""
     split: str = "train"
     """Which instances, where the environment has splits."""
     seed: int = 0
     """Seed of the starts."""
 
     def __post_init__(self) -> None:
-        for name, low in (("groups", 1), ("group_size", 1), ("horizon", 0), ("resample", 0)):
+        lows = {"groups": 1, "group_size": 1, "horizon": 0, "resample": 0, "max_staleness": 0, "instances": 0}
+        for name, low in lows.items():
             if getattr(self, name) < low:
                 raise ValueError(f"{name} must be at least {low}, got {getattr(self, name)!r}")
         if self.horizon and (self.group_size > 1 or self.resample):
@@ -59,6 +68,12 @@ class Play:
                 f"with horizon={self.horizon} there are no groups: group_size must be 1 and resample 0, got "
                 f"{self.group_size} and {self.resample}"
             )
+        if self.max_staleness and not self.resample:
+            raise ValueError(f"max_staleness={self.max_staleness} is of groups left over by resample, which is 0")
+        if not 0 <= self.solved_weight <= 1:
+            raise ValueError(f"solved_weight must be from 0 to 1, got {self.solved_weight!r}")
+        if self.solved_weight < 1 and not self.instances:
+            raise ValueError(f"solved_weight={self.solved_weight!r} is of instances that come again; instances is 0")
         least, most = self.band
         if not 0 <= least < most <= 1:
             raise ValueError(f"band must be two shares, low below high, got {self.band!r}")
@@ -69,7 +84,9 @@ class Collected:
     """What was played for one update."""
 
     rows: list[list[Episode]]
-    """To learn from."""
+    """B rows to learn from."""
+    versions: list[int]
+    """How many updates the policy had seen when it played each row, [B]."""
     played: list[Episode] = field(default_factory=list)
     """All episodes that ended, what was replaced included."""
     metrics: dict[str, float] = field(default_factory=dict)
@@ -100,30 +117,36 @@ class Collector:
         self.env_id = known_id(env_id)
         self.kwargs = {**split_argument(self.env_id, play.split), **(kwargs or {})}
         self.scorers = dict(scorers or {})
-        self.cursor = 0
+        self.starts = Starts(play.seed, play.instances, play.solved_weight)
         self._slots = self._make_slots()
         self._rollout: Rollout | None = None
+        self._spare: list[tuple[int, list[Episode]]] = []
 
     def _make_slots(self) -> SlotsLike:
         play = self.play
         if play.horizon:
             venv = make_batched(self.env_id, play.groups, **self.kwargs) if play.vector == "auto" else None
             if venv is not None:
-                return VectorSlots(venv, seed=self._next_seed())
+                return VectorSlots(venv, seed=self.starts.next())
             return Slots(lambda: make(self.env_id, **self.kwargs), play.groups)
         most = play.groups * play.group_size
         return Slots(lambda: make(self.env_id, **self.kwargs), min(play.slots or _MOST_SLOTS, most))
 
-    def collect(self) -> Collected:
-        """Play what an update learns from."""
-        collected = self._stretch() if self.play.horizon else self._groups()
+    def collect(self, version: int = 0) -> Collected:
+        """Play what an update learns from.
+
+        Args:
+            version: How many updates the policy has seen.
+        """
+        collected = self._stretch(version) if self.play.horizon else self._groups(version)
         fair = scorable(collected.played)
         told = [episode for episode in fair if episode.last_info.get("is_success") is not None]
-        collected.metrics |= {
-            "episodes": float(len(collected.played)),
-            "episode_reward": _mean([episode.total_reward for episode in fair]),
-            "episode_steps": _mean([len(episode) for episode in fair]),
-        }
+        collected.metrics["episodes"] = float(len(collected.played))
+        if fair:
+            collected.metrics |= {
+                "episode_reward": _mean([episode.total_reward for episode in fair]),
+                "episode_steps": _mean([len(episode) for episode in fair]),
+            }
         if told:
             collected.metrics["success"] = _mean([episode.is_success for episode in told])
         for name in sorted({name for episode in fair for step in episode.steps for name in _terms(step.info)}):
@@ -131,37 +154,50 @@ class Collector:
             collected.metrics[f"reward_terms/{name}"] = _mean(paid)
         return collected
 
-    def _stretch(self) -> Collected:
+    def _stretch(self, version: int) -> Collected:
         if self._rollout is None:
             self._rollout = Rollout(
-                self.policy, self._slots, self._starts(None), env=self.env_id, kwargs=dict(self.kwargs)
+                self.policy, self._slots, self._queue(None), env=self.env_id, kwargs=dict(self.kwargs)
             )
         rows = self._rollout.stretch(self.play.horizon)
         ended = [episode for row in rows for episode in row if episode.ended]
         self._score(ended)
-        return Collected(rows, ended, {"crashes": float(len(self._rollout.crashes))})
+        return Collected(rows, [version] * len(rows), ended, {"crashes": float(len(self._rollout.crashes))})
 
-    def _groups(self) -> Collected:
-        kept: list[list[Episode]] = []
-        rest: list[list[Episode]] = []
+    def _groups(self, version: int) -> Collected:
+        play = self.play
+        kept = [(born, group) for born, group in self._spare if version - born <= play.max_staleness]
+        rest: list[tuple[int, list[Episode]]] = []
         played: list[Episode] = []
-        crashes = 0
-        for _ in range(1 + self.play.resample):
+        crashes = useful = dealt = 0
+        for _ in range(1 + play.resample):
+            if len(kept) >= play.groups:
+                break
             rollout = Rollout(
-                self.policy, self._slots, self._starts(self.play.groups), env=self.env_id, kwargs=dict(self.kwargs)
+                self.policy, self._slots, self._queue(play.groups), env=self.env_id, kwargs=dict(self.kwargs)
             )
             fresh = rollout.episodes()
             crashes += len(rollout.crashes)
             self._score(fresh)
             played += fresh
             for group in _by_group(fresh):
-                (kept if not self.play.resample or self._is_useful(group) else rest).append(group)
-            if len(kept) >= self.play.groups:
-                break
-        chosen = kept[: self.play.groups] or rest[: self.play.groups]
-        total = len(kept) + len(rest)
-        metrics = {"crashes": float(crashes), "useful_groups": len(kept) / total if self.play.resample else 1.0}
-        return Collected([[episode] for group in chosen for episode in group], played, metrics)
+                is_useful = not play.resample or self._is_useful(group)
+                (kept if is_useful else rest).append((version, group))
+                useful, dealt = useful + is_useful, dealt + 1
+                self._note(group)
+        self._spare = kept[play.groups :]
+        chosen = kept[: play.groups] or rest[: play.groups]
+        metrics = {"crashes": float(crashes)}
+        if dealt:
+            metrics["useful_groups"] = useful / dealt
+        if play.instances:
+            metrics["solved_instances"] = self.starts.solved / play.instances
+        return Collected(
+            [[episode] for _, group in chosen for episode in group],
+            [born for born, group in chosen for _ in group],
+            played,
+            metrics,
+        )
 
     def _is_useful(self, group: Sequence[Episode]) -> bool:
         fair = scorable(group)
@@ -170,19 +206,20 @@ class Collector:
         low, high = self.play.band
         return low <= _mean([episode.is_success for episode in fair]) <= high
 
-    def _starts(self, groups: int | None) -> Iterator[Start]:
-        """Give the next starts; the n-th has the same seed in every run of this seed."""
+    def _note(self, group: Sequence[Episode]) -> None:
+        fair = scorable(group)
+        if fair and (seed := fair[0].seed) is not None:
+            self.starts.note(seed, all(episode.is_success for episode in fair))
+
+    def _queue(self, groups: int | None) -> Iterator[Start]:
+        """Give the starts of ``groups`` groups; None: without an end."""
         given = 0
         while groups is None or given < groups:
-            number, given = self.cursor, given + 1
-            seed = None if self._slots.lockstep else self._next_seed()  # the vector environment was seeded as a whole
+            seed = None if self._slots.lockstep else self.starts.next()  # a vector environment was seeded as a whole
+            group = None if self.play.horizon else self.starts.cursor
+            given += 1
             for _ in range(self.play.group_size):
-                yield Start(seed=seed, group=None if self.play.horizon else number)
-
-    def _next_seed(self) -> int:
-        entropy = [_SEED_STREAM, self.play.seed, self.cursor]
-        self.cursor += 1
-        return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+                yield Start(seed=seed, group=group)
 
     def _score(self, episodes: Sequence[Episode]) -> None:
         """Pay what the scorers say at the last step, as a term of its own."""
@@ -196,7 +233,8 @@ class Collector:
                 last.info = {**last.info, "reward_terms": {**_terms(last.info), name: float(score)}}
 
     def restart(self) -> None:
-        """Begin all episodes of a stretch anew, as a run that goes on from a checkpoint does."""
+        """Begin all episodes of a stretch anew, and let go of spare groups, as a run that goes on does."""
+        self._spare = []
         if self._rollout is not None:
             self._slots.close()
             self._slots, self._rollout = self._make_slots(), None

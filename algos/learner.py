@@ -16,12 +16,25 @@ from tetrathlon.agents.decisions import Decisions
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos.advantages import group_signal
 from tetrathlon.algos.baselines import MovingAverage
-from tetrathlon.algos.batch import Sizes, parts, policy_loss, prepare, segments_of
+from tetrathlon.algos.batch import MAXIMA, Sizes, parts, policy_loss, prepare, segments_of
 from tetrathlon.algos.options import Options
+from tetrathlon.algos.schedules import at, between, rate
 from tetrathlon.envs.episode import Episode, scorable
 
 Rows = Sequence[Sequence[Episode]]
 _LR = 3e-4
+
+
+class NotFinite(FloatingPointError):
+    """A loss or a gradient is not a finite number.
+
+    Attributes:
+        batch: The decisions of the step that failed.
+    """
+
+    def __init__(self, message: str, batch: Decisions) -> None:
+        super().__init__(message)
+        self.batch = batch
 
 
 class Learner:
@@ -30,10 +43,11 @@ class Learner:
     Args:
         policy: What learns; its ``critic`` is trained too where advantages are ``gae``.
         options: See :class:`Options`.
-        updates: How many updates there will be, which is when ``decay`` has learning rates at 0.
+        updates: How many updates there will be, over which schedules run.
 
     Raises:
         ValueError: Weights that learn have 16 bits, in which most updates round to nothing; or nothing learns.
+        TypeError: Options name a temperature and the policy has none.
     """
 
     def __init__(self, policy: TrainablePolicy, options: Options, updates: int | None = None) -> None:
@@ -47,7 +61,7 @@ class Learner:
             )
         self.policy, self.options, self.updates = policy, options, updates
         self.round = 0
-        self.reference = policy.snapshot() if options.kl_coef else None
+        self.reference = policy.snapshot() if options.needs_reference else None
         self.average: MovingAverage | None = None
         critic = getattr(policy, "critic", None)
         of_critic = {id(p) for p in critic.parameters()} if isinstance(critic, nn.Module) else set()
@@ -61,57 +75,68 @@ class Learner:
         )
         self._rates = [group["lr"] for group in self.optimizer.param_groups]
         self._generator = torch.Generator().manual_seed(options.seed)
+        if options.temperature is not None and not hasattr(policy, "temperature"):
+            raise TypeError(f"temperature={options.temperature!r}: {type(policy).__name__} has no temperature")
+        self._set_temperature()
 
     @property
     def device(self) -> torch.device:
         """Where the policy is."""
         return next(self.policy.parameters()).device
 
-    def update(self, collected: Rows) -> dict[str, float]:
+    def update(self, collected: Rows, versions: Sequence[int] | None = None) -> dict[str, float]:
         """Learn from B rows of fresh episodes; return what to watch.
 
         Episodes whose grader failed take no part and are counted (metric ``unscorable``).
 
+        Args:
+            collected: B rows.
+            versions: How many updates the policy had seen when it played each row; default: all until now.
+
         Raises:
             TypeError: Advantages need a critic and the policy has none.
             ValueError: The policy decided nothing in what was collected.
-            FloatingPointError: A loss or a gradient is not finite; the weights are those before that step.
+            NotFinite: A loss or a gradient is not finite; the weights are those before that step.
         """
         start = time.perf_counter()
-        rows = [row for row in map(scorable, collected) if row]
-        batch = self.policy.collate(rows).to(self.device)
-        batch, self.average = prepare(self.policy, batch, self.options, self.reference, self.average)
+        options = at(self.options, self.round, self.updates)
+        versions = [self.round] * len(collected) if versions is None else versions
+        kept = [(row, version) for row, version in zip(map(scorable, collected), versions, strict=True) if row]
+        rows = [row for row, _ in kept]
+        batch = self.policy.collate(rows)
+        batch.policy_version = torch.tensor([version for _, version in kept], dtype=torch.long)[batch.source]
+        batch = batch.to(self.device)
+        batch, self.average = prepare(self.policy, batch, options, self.reference, self.average)
         prepared = time.perf_counter()
-        metrics = {"unscorable": float(sum(map(len, collected)) - sum(map(len, rows)))} | _said(batch, self.options)
-        metrics |= self._optimize(batch)
+        metrics = {"unscorable": float(sum(map(len, collected)) - sum(map(len, rows)))}
+        metrics |= _said(batch, options, self.round) | _by_outcome(batch, rows) | self._scheduled(options)
+        metrics |= self._optimize(batch, options)
         self.round += 1
         self._follow()
+        self._set_temperature()
         metrics["seconds_prepare"] = prepared - start
         metrics["seconds_optimize"] = time.perf_counter() - prepared
         return metrics
 
-    def _optimize(self, batch: Decisions) -> dict[str, float]:
+    def _optimize(self, batch: Decisions, options: Options) -> dict[str, float]:
         sums: dict[str, float] = defaultdict(float)
         steps = 0
-        first_drift = 0.0
-        scale = self._scale()
-        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
-            group["lr"] = rate * scale
-        for _ in range(self.options.epochs):
+        first_error = drift = 0.0
+        for _ in range(options.epochs):
             divergence = 0.0
             dealt = 0
             for rows in self._deal(batch):
-                found = self._step(batch.select(rows))
-                if steps == 0:
-                    first_drift = found.pop("ratio_error")
-                found.pop("ratio_error", None)
+                found = self._step(batch.select(rows), options)
+                error = found.pop("ratio_error")
+                first_error = first_error if steps else error
+                drift = max(drift, found.pop("sampler_drift"))
                 for name, value in found.items():
                     sums[name] += value
                 steps, dealt, divergence = steps + 1, dealt + 1, divergence + found["kl_old"]
-            if self.options.target_kl is not None and divergence / dealt > self.options.target_kl:
+            if options.target_kl is not None and divergence / dealt > options.target_kl:
                 break
         means = {name: value / steps for name, value in sums.items()}
-        return means | {"first_ratio_error": first_drift, "steps": float(steps), "lr": self._rates[0] * scale}
+        return means | {"first_ratio_error": first_error, "sampler_drift": drift, "steps": float(steps)}
 
     def _deal(self, batch: Decisions) -> Iterator[Tensor]:
         """Deal whole groups, so that what they share (a prompt) is evaluated once."""
@@ -121,41 +146,52 @@ class Learner:
         for dealt in order.tensor_split(min(self.options.minibatches, count)):
             yield torch.cat([(member == group).nonzero().flatten() for group in dealt])
 
-    def _step(self, minibatch: Decisions) -> dict[str, float]:
+    def _step(self, minibatch: Decisions, options: Options) -> dict[str, float]:
         """Take one optimizer step; the minibatch is evaluated in parts whose gradients add up."""
-        options = self.options
         sizes = Sizes.of(minibatch, options)
         sums: dict[str, float] = defaultdict(float)
-        worst = 0.0
+        most = dict.fromkeys(MAXIMA, 0.0)
         self.optimizer.zero_grad()
         for part in parts(minibatch, options.max_cost):
             loss, metrics = policy_loss(self.policy, part, options, sizes)
-            worst = max(worst, metrics.pop("ratio_error"))
+            for name in MAXIMA:
+                most[name] = max(most[name], metrics.pop(name))
             if not torch.isfinite(loss):
-                raise FloatingPointError(
-                    f"the loss of round {self.round} is {loss.item()}; weights are as before this step"
-                )
+                raise self._not_finite("loss", loss.item(), minibatch)
             loss.backward()
             for name, value in metrics.items():
                 sums[name] += value
         norm = float(nn.utils.clip_grad_norm_(self.policy.parameters(), options.max_grad_norm))
         if not math.isfinite(norm):
-            raise FloatingPointError(
-                f"the gradient norm of round {self.round} is {norm}; weights are as before this step"
-            )
+            raise self._not_finite("gradient norm", norm, minibatch)
         self.optimizer.step()
-        return {**sums, "grad_norm": norm, "ratio_error": worst}
+        return {**sums, "grad_norm": norm, **most}
 
-    def _scale(self) -> float:
-        """Return by what the learning rates of this round are multiplied."""
-        options = self.options
-        if self.round < options.warmup:
-            return (self.round + 1) / options.warmup
-        if options.decay == "constant" or self.updates is None:
-            return 1.0
-        left = 1 - (self.round - options.warmup) / max(self.updates - options.warmup, 1)
-        left = min(max(left, 0.0), 1.0)
-        return left if options.decay == "linear" else 0.5 * (1 - math.cos(math.pi * left))
+    def _not_finite(self, what: str, value: float, minibatch: Decisions) -> NotFinite:
+        return NotFinite(f"the {what} of round {self.round} is {value}; weights are as before this step", minibatch)
+
+    def _scheduled(self, options: Options) -> dict[str, float]:
+        """Set the learning rates of this round; return what has a schedule."""
+        scale = rate(self.round, self.updates, warmup=options.warmup, decay=options.decay)
+        for group, base in zip(self.optimizer.param_groups, self._rates, strict=True):
+            group["lr"] = base * scale
+        told = {"lr": self._rates[0] * scale}
+        for name in ("kl_coef", "entropy_coef"):
+            if getattr(self.options, f"{name}_end") is not None:
+                told[name] = getattr(options, name)
+        if options.temperature is not None and options.temperature_end is not None:
+            told["temperature"] = between(options.temperature, options.temperature_end, self.round, self.updates)
+        return told
+
+    def _set_temperature(self) -> None:
+        """Bring what samples, what learns and the reference to the temperature of this round."""
+        start = self.options.temperature
+        if start is None:
+            return
+        now = between(start, self.options.temperature_end, self.round, self.updates)
+        for policy in (self.policy, self.reference):
+            if hasattr(policy, "temperature"):
+                policy.temperature = now  # type: ignore[union-attr]
 
     @torch.no_grad()
     def _follow(self) -> None:
@@ -186,20 +222,20 @@ class Learner:
         self.average = None if state["average"] is None else MovingAverage(**state["average"])
         self._generator.set_state(state["generator"])
         self.round = state["round"]
+        self._set_temperature()
 
 
-def _said(batch: Decisions, options: Options) -> dict[str, float]:
+def _said(batch: Decisions, options: Options, update: int) -> dict[str, float]:
     """Return what a prepared batch says before anything is learnt from it."""
-    assert batch.old_logp is not None and batch.advantage is not None
+    assert batch.advantage is not None and batch.policy_version is not None
     mask = batch.mask
-    known = mask & ~batch.logp.isnan()
-    drift = (batch.old_logp - batch.logp)[known].abs()
     signal = group_signal(batch.total_reward.masked_fill(~mask.any(dim=1), torch.nan), batch.group)
     told = {
         "reward": float(batch.total_reward.mean()),
         "decisions": float(mask.sum()),
+        "cost": float(batch.cost.sum()),
         "cut": float((batch.cut & mask).any(dim=1).float().mean()),
-        "sampler_drift": float(drift.max()) if drift.numel() else 0.0,
+        "staleness": float((update - batch.policy_version).float().mean()),
         "informative_groups": float(signal.informative.float().mean()),
         "advantage_std": float(batch.advantage[mask].std(correction=0)),
     }
@@ -208,4 +244,21 @@ def _said(batch: Decisions, options: Options) -> dict[str, float]:
         left = (batch.returns - batch.old_value)[where]
         spread = batch.returns[where].var(correction=0)
         told["explained_variance"] = float(1 - left.var(correction=0) / spread) if float(spread) > 0 else 0.0
+    return told
+
+
+def _by_outcome(batch: Decisions, rows: Rows) -> dict[str, float]:
+    """Return how long episodes were, in decisions, and which share was cut, apart for those that succeeded.
+
+    Only where a row is one episode: in a stretch an episode may lack its beginning.
+    """
+    if any(len(row) != 1 or row[0].last_info.get("is_success") is None for row in rows):
+        return {}
+    right = torch.tensor([row[0].is_success for row in rows])[batch.source.cpu()]
+    length = batch.mask.sum(dim=1).float().cpu()
+    cut = (batch.cut & batch.mask).any(dim=1).float().cpu()
+    told: dict[str, float] = {}
+    for name, chosen in (("right", right), ("wrong", ~right)):
+        if bool(chosen.any()):
+            told |= {f"length_{name}": float(length[chosen].mean()), f"cut_{name}": float(cut[chosen].mean())}
     return told

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos import options as update
+from tetrathlon.algos.callbacks import Callback
 from tetrathlon.algos.collect import Collector, Play, Scorer
 from tetrathlon.algos.denominators import Reduction
-from tetrathlon.algos.learner import Learner, Rows
+from tetrathlon.algos.learner import Learner, NotFinite, Rows
 from tetrathlon.algos.options import Advantage
 from tetrathlon.algos.run import Run
 from tetrathlon.algos.segments import Level
+from tetrathlon.algos.tracking import Tracker
 
-After = Callable[[int, dict[str, float]], bool | None]
-"""``(number of the update, its metrics)``; a true answer stops the run."""
 _SAMPLE_EPISODES = 64
 
 
@@ -27,7 +27,7 @@ def train(
     collect: Callable[[], Rows],
     options: update.Options,
     updates: int,
-    after: After | None = None,
+    after: Callback | None = None,
 ) -> None:
     """Improve ``policy`` by ``updates`` rounds of collecting and optimising: :class:`OnPolicy` without its folder.
 
@@ -36,7 +36,7 @@ def train(
         collect: Returns B rows of fresh episodes.
         options: See :class:`tetrathlon.algos.options.Options`.
         updates: Rounds.
-        after: See :data:`After`.
+        after: See :class:`~tetrathlon.algos.callbacks.Callback`; only called.
 
     Raises:
         TypeError: Advantages are ``gae`` and the policy has no critic.
@@ -61,7 +61,9 @@ class OnPolicy:
         run: Folder of the run; None keeps nothing.
         resume: Whether to go on with the run in that folder.
         checkpoint_every: Updates from one checkpoint to the next.
-        after: Called after each update; see :data:`After`.
+        trackers: Where metrics go beside the folder.
+        callbacks: Called between updates, in this order; see :class:`~tetrathlon.algos.callbacks.Callback`.
+        name: What the run's configuration calls the policy, so that ``run:DIR`` can make it again.
         **options: Fields of :class:`Options`.
 
     Raises:
@@ -77,6 +79,10 @@ class OnPolicy:
         def __post_init__(self) -> None:
             Play.__post_init__(self)
             update.Options.__post_init__(self)
+            if self.max_staleness and self.importance_cap is None:
+                raise ValueError(
+                    f"max_staleness={self.max_staleness} lets old episodes in; give importance_cap, which corrects them"
+                )
 
     def __init__(
         self,
@@ -88,13 +94,16 @@ class OnPolicy:
         run: str | Path | None = None,
         resume: bool = False,
         checkpoint_every: int = 10,
-        after: After | None = None,
+        trackers: Sequence[Tracker] = (),
+        callbacks: Sequence[Callback] = (),
+        name: str | None = None,
         **options: Any,
     ) -> None:
         if checkpoint_every < 1:
             raise ValueError(f"checkpoint_every must be at least 1, got {checkpoint_every!r}")
         self.options = type(self).Options(**options)
-        self.policy, self.checkpoint_every, self.after = policy, checkpoint_every, after
+        self.policy, self.checkpoint_every = policy, checkpoint_every
+        self.trackers, self.callbacks = trackers, callbacks
         if self.options.advantage == "gae" and getattr(policy, "critic", None) is None:
             if not callable(add := getattr(policy, "add_critic", None)):
                 raise TypeError(
@@ -105,6 +114,7 @@ class OnPolicy:
         self.collector = Collector(policy, env_id, self.options, kwargs=kwargs, scorers=scorers)
         config = {
             "algorithm": type(self).__name__,
+            "policy": name,
             "env": self.collector.env_id,
             "kwargs": self.collector.kwargs,
             "options": asdict(self.options),
@@ -119,37 +129,83 @@ class OnPolicy:
             The metrics of the updates that were done now.
 
         Raises:
-            FloatingPointError: A loss is not finite.
+            NotFinite: A loss or a gradient is not finite. The run's folder holds the batch.
             RunError: Checkpoints are all damaged.
         """
         learner = Learner(self.policy, self.options, updates)
         if self.run is not None:
             if (found := self.run.checkpoints.load()) is not None:
-                learner.load_state_dict(found[1]["learner"])
-                self.collector.cursor = found[1]["cursor"]
+                self._restore(learner, found[1])
             self.run.begin(learner.round)
+        if learner.round == 0:
+            self._before()
         history: list[dict[str, float]] = []
         stop = False
         while learner.round < updates and not stop:
+            number = learner.round
             start = time.perf_counter()
-            collected = self.collector.collect()
+            collected = self.collector.collect(number)
             played = time.perf_counter() - start
-            metrics = {**collected.metrics, **learner.update(collected.rows), "seconds_play": played}
+            try:
+                learnt = learner.update(collected.rows, collected.versions)
+            except NotFinite as error:
+                if self.run is None:
+                    raise
+                path = self.run.keep_failed(number, error.batch)
+                raise NotFinite(f"{error}; the batch is in {path}", error.batch) from error
+            metrics = {**collected.metrics, **learnt, "seconds_play": played}
             history.append(metrics)
-            number = learner.round - 1
-            stop = bool(self.after is not None and self.after(number, metrics))
-            if self.run is not None:
-                self.run.note(number, metrics)
-                if stop or learner.round == updates or learner.round % self.checkpoint_every == 0:
-                    self.collector.restart()
-                    state = {"learner": learner.state_dict(), "cursor": self.collector.cursor}
-                    self.run.checkpoints.save(learner.round, state)
-                    self.run.keep(collected.played[:_SAMPLE_EPISODES])
+            answers = [callback(number, metrics) for callback in self.callbacks]
+            stop = any(answers)
+            is_last = stop or learner.round == updates
+            if is_last:
+                for callback in self.callbacks:
+                    if (last := getattr(callback, "last", None)) is not None:
+                        last(number, metrics)
+            self._note(number, metrics)
+            if self.run is not None and (is_last or learner.round % self.checkpoint_every == 0):
+                self.collector.restart()
+                self.run.checkpoints.save(learner.round, self._state(learner))
+                self.run.keep(collected.played[:_SAMPLE_EPISODES])
         return history
 
+    def _before(self) -> None:
+        """Let callbacks look at the start, and note what they saw."""
+        seen: dict[str, float] = {}
+        for callback in self.callbacks:
+            if (before := getattr(callback, "before", None)) is not None:
+                before(seen)
+        if seen:
+            self._note(-1, seen)
+
+    def _note(self, number: int, metrics: Mapping[str, float]) -> None:
+        if self.run is not None:
+            self.run.note(number, metrics)
+        for tracker in self.trackers:
+            tracker.log(number, metrics)
+
+    def _state(self, learner: Learner) -> dict[str, Any]:
+        """Return all that a run depends on."""
+        return {
+            "learner": learner.state_dict(),
+            "starts": self.collector.starts.state_dict(),
+            "callbacks": [
+                callback.state_dict() if hasattr(callback, "state_dict") else None for callback in self.callbacks
+            ],
+        }
+
+    def _restore(self, learner: Learner, state: dict[str, Any]) -> None:
+        learner.load_state_dict(state["learner"])
+        self.collector.starts.load_state_dict(state["starts"])
+        for callback, saved in zip(self.callbacks, state["callbacks"], strict=False):
+            if saved is not None and hasattr(callback, "load_state_dict"):
+                callback.load_state_dict(saved)
+
     def close(self) -> None:
-        """Close the environments."""
+        """Close the environments and the trackers."""
         self.collector.close()
+        for tracker in self.trackers:
+            tracker.close()
 
 
 class GRPO(OnPolicy):

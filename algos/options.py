@@ -62,6 +62,8 @@ class Options:
 
     kl_coef: float = 0.0
     """Weight of the divergence from the reference; 0: there is no reference."""
+    kl_coef_end: float | None = None
+    """What that weight is at the last update, on a line from the first; None: it stays."""
     kl_in: Literal["loss", "reward"] = "loss"
     """Whether the divergence is a loss, or a price on the reward of each decision."""
     kl_estimator: Estimator | None = None
@@ -71,6 +73,8 @@ class Options:
     """How much of the reference stays after an update (an exponential mean of the policy); None: it is the start."""
     entropy_coef: float = 0.0
     """Weight of the entropy bonus."""
+    entropy_coef_end: float | None = None
+    """What that weight is at the last update, on a line from the first; None: it stays."""
     value_coef: float = 0.5
     """Weight of the value loss."""
     value_clip: float | None = None
@@ -85,6 +89,10 @@ class Options:
     max_cost: float | None = None
     """What is evaluated at once, in the policy's own unit (tokens for language); gradients of the parts add up. None:
     a minibatch."""
+    temperature: float | None = None
+    """What the policy samples and learns at, where it has a ``temperature``; None: its own."""
+    temperature_end: float | None = None
+    """What that is at the last update, on a line from the first; None: it stays."""
     lr: float | None = None
     """Learning rate of the policy (AdamW); None: what the policy names as its own, else 3e-4."""
     value_lr: float = 1e-3
@@ -105,6 +113,16 @@ class Options:
     """Seed of the starts and of the dealing."""
 
     @property
+    def needs_reference(self) -> bool:
+        """Whether the divergence from a reference counts at any update."""
+        return bool(self.kl_coef or self.kl_coef_end)
+
+    @property
+    def is_one_step(self) -> bool:
+        """Whether a batch is learnt from in one optimizer step, by the policy that played it."""
+        return self.epochs == 1 and self.minibatches == 1
+
+    @property
     def estimator(self) -> Estimator:
         """The estimate of the divergence that is used."""
         return self.kl_estimator or ("k3" if self.kl_in == "loss" else "k1")
@@ -116,9 +134,19 @@ class Options:
         for name in ("gamma", "lam"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be from 0 to 1, got {getattr(self, name)!r}")
-        for name in ("clip_low", "clip_high", "max_grad_norm", "max_cost"):
+        for name in ("clip_low", "clip_high", "max_grad_norm", "max_cost", "temperature", "temperature_end"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise ValueError(f"{name} must be above 0, got {value!r}")
+        for name in ("kl_coef", "kl_coef_end", "lr", "value_lr", "weight_decay", "value_coef"):
+            if (value := getattr(self, name)) is not None and not value >= 0:
+                raise ValueError(f"{name} must be at least 0, got {value!r}")
+        if self.temperature is None and self.temperature_end is not None:
+            raise ValueError(f"temperature_end={self.temperature_end!r} needs the temperature that it begins at")
+        if (self.value_clip is None) != (self.value_clip_mode == "none"):
+            raise ValueError(
+                f"value_clip is the width of a value_clip_mode other than 'none', got {self.value_clip!r} for "
+                f"{self.value_clip_mode!r}"
+            )
         if (self.reduction == "episode_sum") != (self.length_constant is not None):
             raise ValueError(
                 f"length_constant is the length limit of reduction='episode_sum', got {self.length_constant!r} "

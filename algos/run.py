@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from tetrathlon.agents.decisions import Decisions
 from tetrathlon.algos.checkpoint import Checkpoints
 from tetrathlon.envs.episode import Episode, save_episodes, write_aside
 
@@ -54,7 +58,7 @@ class Run:
             write_aside(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     def note(self, update: int, metrics: Mapping[str, float]) -> None:
-        """Append the metrics of an update."""
+        """Append the metrics of an update; number -1 is the start."""
         line = json.dumps({"update": update, **{name: _finite(value) for name, value in metrics.items()}})
         with open(self.folder / _METRICS, "ab", buffering=0) as file:
             file.write(f"{line}\n".encode("ascii"))
@@ -69,6 +73,13 @@ class Run:
             except ValueError:
                 continue
         return lines
+
+    def keep_failed(self, update: int, batch: Decisions) -> Path:
+        """Write the decisions of a step that failed; return the file, which ``torch.load`` reads."""
+        columns = {column.name: getattr(batch, column.name) for column in fields(batch)}
+        path = self.folder / f"failed-update-{update}.pt"
+        torch.save(columns, path)
+        return path
 
     def keep(self, episodes: Iterable[Episode]) -> None:
         """Write sample episodes in place of the last ones."""

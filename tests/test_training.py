@@ -18,16 +18,28 @@ def test_a_run_shows_how_it_goes_and_goes_on(tmp_path: Path, capsys: pytest.Capt
     run = ["--out", str(tmp_path / "run"), *SMALL]
     assert main([*TRAIN, "--updates", "2", *run, *ENV]) == 0
     said = capsys.readouterr().out
-    assert "before: test success" in said and "after: test success" in said and "entropy" in said
+    assert [line.split()[0] for line in said.splitlines() if "test success" in line] == ["0", "2"]
+    assert "entropy" in said and f"saved in {tmp_path / 'run'}" in said.replace("\n", "")
     config = json.loads((tmp_path / "run/config.json").read_text())
     assert config["algorithm"] == "GRPO" and config["options"]["group_size"] == 2
+    assert config["policy"] == "tetrathlon.agents.char_lm:char_lm"
     assert config["kwargs"]["split"] == "train" and config["kwargs"]["digits"] == 1
     assert main([*TRAIN, "--updates", "3", *run, *ENV]) == 2
     assert "holds a run; go on with it" in capsys.readouterr().err
     assert main([*TRAIN, "--updates", "3", "--resume", *run, *ENV]) == 0
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["update"] for line in lines] == [0, 1, 2]
+    assert [json.loads(line)["update"] for line in lines] == [-1, 0, 1, 2]
     assert (tmp_path / "run/checkpoints/step-00000003").is_dir() and (tmp_path / "run/episodes.jsonl").is_file()
+
+
+def test_a_run_is_stopped_and_tracked_as_asked(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    asked = ["--min-entropy", "99", "--test-every", "1", "--patience", "9", "--track", "tensorboard"]
+    assert main([*TRAIN, "--updates", "9", "--out", str(tmp_path), *SMALL, *asked, *ENV]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["update"] for line in lines] == [-1, 0, 1, 2]
+    assert all(0 <= line["test/low"] <= line["test/success"] <= line["test/high"] <= 1 for line in lines)
+    assert len(list((tmp_path / "tensorboard").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -38,6 +50,7 @@ def test_a_run_shows_how_it_goes_and_goes_on(tmp_path: Path, capsys: pytest.Capt
         ([*TRAIN[:3], "--policy", "random"], "policy 'random' cannot be trained: it is no TrainablePolicy"),
         ([*TRAIN, "--updates", "0"], "--updates must be at least 1, got 0"),
         ([*TRAIN, "--group-sizes", "3"], "there is no option '--group-sizes'; did you mean --group-size"),
+        ([*TRAIN, "--patience", "2"], "--target and --patience read the looks at the test split; give --test-every"),
         ([*TRAIN, "--gamma", "2"], "gamma must be from 0 to 1, got 2.0"),
     ],
 )

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, make_dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
 from tetrathlon.usage import UsageError, at_least, environment, made, nearest, policy_of
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from tetrathlon.agents.trainable import TrainablePolicy
+    from tetrathlon.algos.callbacks import Callback
+    from tetrathlon.algos.tracking import Tracker
+
+_TRACK: tuple[Literal["tensorboard", "none"]] = ("tensorboard",) if find_spec("tensorboard") else ("none",)
 _SHOWN = ("success", "episode_reward", "entropy", "kl_old", "clip_fraction", "grad_norm", "cut", "useful_groups")
 
 
@@ -33,7 +43,22 @@ class Train:
     checkpoint_every: Annotated[int, tyro.conf.arg(metavar="N")] = 10
     """Updates from one checkpoint to the next."""
     test_episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 64
-    """Instances of the test split that are asked before and after; 0: none."""
+    """Instances of the test split that are played before and after; 0: none."""
+    test_every: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    """Updates from one look at the test split to the next; 0: only before and after."""
+    target: Annotated[float | None, tyro.conf.arg(metavar="X")] = None
+    """Success on the test split at which to stop."""
+    patience: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Looks at the test split without a better success after which to stop."""
+    max_kl: Annotated[float | None, tyro.conf.arg(metavar="X")] = None
+    """Divergence from the reference, or from the last policy where there is no reference, that ends the run when three
+    updates in a row exceed it."""
+    min_entropy: Annotated[float | None, tyro.conf.arg(metavar="X")] = None
+    """Entropy that ends the run when three updates in a row stay below it."""
+    track: tuple[Literal["tensorboard", "wandb", "none"], ...] = (
+        ("tensorboard",) if find_spec("tensorboard") else ("none",)
+    )
+    """Where metrics go beside metrics.jsonl."""
     env: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...", help_behavior_hint="")] = ()
     """Arguments of the environment."""
 
@@ -42,14 +67,13 @@ class Train:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        from tetrathlon.agents.evaluation import evaluate
         from tetrathlon.agents.trainable import TrainablePolicy
+        from tetrathlon.algos.learner import NotFinite
         from tetrathlon.algos.on_policy import ALGORITHMS
         from tetrathlon.algos.run import RunError
 
-        at_least("updates", self.updates, 1)
-        at_least("checkpoint-every", self.checkpoint_every, 1)
-        at_least("test-episodes", self.test_episodes, 0)
+        for name, low in (("updates", 1), ("checkpoint-every", 1), ("test-episodes", 0), ("test-every", 0)):
+            at_least(name, getattr(self, name.replace("-", "_")), low)
         algorithm = ALGORITHMS[self.algorithm]
         options = {option.name: getattr(self, option.name) for option in fields(algorithm.Options)}
         env_id, kwargs = environment(self.env_id, options["split"], self.env)
@@ -63,46 +87,81 @@ class Train:
             probe.close()
         if not isinstance(policy, TrainablePolicy):
             raise UsageError(f"policy {self.policy!r} cannot be trained: it is no TrainablePolicy")
-        try:
-            trainer = algorithm(
-                policy,
-                env_id,
-                kwargs=kwargs,
-                run=folder,
-                resume=self.resume,
-                checkpoint_every=self.checkpoint_every,
-                **options,
-            )
-        except (RunError, TypeError) as error:
-            raise UsageError(str(error)) from error
-
-        def success() -> str:
-            if not self.test_episodes:
-                return ""
-            result = evaluate(policy, env_id, kwargs=kwargs, episodes=self.test_episodes, greedy=False)
-            found = result.success
-            if found["mean"] is None:
-                return f"test reward {result.reward['mean']:.3f}"
-            return f"test success {found['mean']:.1%} [{found['low']:.1%}, {found['high']:.1%}]"
-
-        if not self.resume:
-            console.print(f"before: {success()}")
         columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-        started = time.perf_counter()
         with Progress(*columns, console=console) as progress:
             bar = progress.add_task(self.algorithm, total=self.updates)
-
-            def after(number: int, metrics: dict[str, float]) -> None:
-                told = "  ".join(f"{name} {metrics[name]:.3g}" for name in _SHOWN if name in metrics)
-                progress.update(bar, completed=number + 1)
-                progress.console.print(f"{number + 1:5d}  {told}", soft_wrap=True)
-
-            trainer.after = after
-            trainer.learn(self.updates)
-        trainer.close()
-        console.print(f"after: {success()}  ({time.perf_counter() - started:.0f} s)")
-        console.print(f"saved in {folder}", markup=False, soft_wrap=True)
+            try:
+                trainer = algorithm(
+                    policy,
+                    env_id,
+                    kwargs=kwargs,
+                    run=folder,
+                    resume=self.resume,
+                    checkpoint_every=self.checkpoint_every,
+                    trackers=[_Shown(progress, bar), *self._trackers(folder)],
+                    callbacks=self._callbacks(policy, env_id, kwargs, bool(options["kl_coef"])),
+                    name=self.policy,
+                    **options,
+                )
+            except (RunError, TypeError, ImportError) as error:
+                raise UsageError(str(error)) from error
+            started = time.perf_counter()
+            try:
+                trainer.learn(self.updates)
+            except NotFinite as error:
+                raise UsageError(str(error)) from error
+            finally:
+                trainer.close()
+        console.print(f"{time.perf_counter() - started:.0f} s; saved in {folder}", markup=False, soft_wrap=True)
         return 0
+
+    def _callbacks(
+        self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any], has_reference: bool
+    ) -> list[Callback]:
+        """Return what is done between updates; the looks at the test split come before what reads them."""
+        from tetrathlon.algos.callbacks import EarlyStop, Evaluate, Guard
+
+        found: list[Callback] = []
+        if self.test_episodes:
+            found.append(Evaluate(policy, env_id, kwargs=kwargs, every=self.test_every, episodes=self.test_episodes))
+        if self.target is not None or self.patience is not None:
+            if not (self.test_episodes and self.test_every):
+                raise UsageError("--target and --patience read the looks at the test split; give --test-every")
+            found.append(EarlyStop(patience=self.patience, target=self.target))
+        if self.max_kl is not None:
+            found.append(Guard("kl_ref" if has_reference else "kl_old", high=self.max_kl))
+        if self.min_entropy is not None:
+            found.append(Guard("entropy", low=self.min_entropy))
+        return found
+
+    def _trackers(self, folder: Path) -> list[Tracker]:
+        from tetrathlon.algos.tracking import TensorBoard, WandB
+
+        trackers: dict[str, Callable[[], Tracker]] = {
+            "tensorboard": lambda: TensorBoard(folder / "tensorboard"),
+            "wandb": lambda: WandB(name=folder.name),
+        }
+        return [trackers[name]() for name in self.track if name in trackers]
+
+
+class _Shown:
+    """A tracker that prints a line an update, and moves the bar."""
+
+    def __init__(self, progress: Progress, bar: TaskID) -> None:
+        self._progress, self._bar = progress, bar
+
+    def log(self, number: int, metrics: Mapping[str, float]) -> None:
+        told = [f"{name} {metrics[name]:.3g}" for name in _SHOWN if name in metrics]
+        if "test/success" in metrics:
+            test, low, high = (metrics[f"test/{name}"] for name in ("success", "low", "high"))
+            told.append(f"test success {test:.1%} [{low:.1%}, {high:.1%}]")
+        elif "test/reward" in metrics:
+            told.append(f"test reward {metrics['test/reward']:.3f}")
+        self._progress.update(self._bar, completed=number + 1)
+        self._progress.console.print(f"{number + 1:5d}  {'  '.join(told)}", soft_wrap=True, markup=False)
+
+    def close(self) -> None:
+        self._progress.stop()
 
 
 def train_command(words: list[str]) -> tuple[type[Any], list[str]]:

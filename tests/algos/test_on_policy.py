@@ -15,14 +15,15 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from tests.algos.toys import MLPPolicy, TablePolicy
+from tests.algos.toys import CharTablePolicy, MLPPolicy, TablePolicy
+from tetrathlon.agents.decisions import Decisions, Evaluation
 from tetrathlon.algos.batch import policy_loss, prepare
 from tetrathlon.algos.checkpoint import Checkpoints
-from tetrathlon.algos.learner import Learner
+from tetrathlon.algos.learner import Learner, NotFinite
 from tetrathlon.algos.on_policy import ALGORITHMS, DAPO, GRPO, GSPO, PPO, REINFORCE, RLOO, DrGRPO, OnPolicy
 from tetrathlon.algos.options import Options
 from tetrathlon.algos.run import RunError
-from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.episode import Episode, Step
 
 
 class Doors(gym.Env[Any, Any]):
@@ -183,16 +184,73 @@ def test_equal_rewards_push_with_the_divergence_alone_or_not_at_all() -> None:
         assert metrics["informative_groups"] == 0.0
 
 
-def test_learning_rates_grow_and_fall() -> None:
-    options = Options(lr=1.0, warmup=2, decay="linear")
-    learner = Learner(TablePolicy(3, 4), options, updates=6)
-    seen = []
-    for learner.round in range(7):
-        seen.append(learner._scale())
-    assert seen == pytest.approx([0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0])
-    cosine = Learner(TablePolicy(3, 4), Options(decay="cosine"), updates=4)
-    cosine.round = 2
-    assert cosine._scale() == pytest.approx(0.5)
+def test_schedules_are_followed() -> None:
+    settings: dict[str, Any] = {
+        **SMALL,
+        "lr": 0.1,
+        "warmup": 1,
+        "decay": "linear",
+        "kl_coef": 0.2,
+        "kl_coef_end": 0.0,
+        "entropy_coef": 0.0,
+        "entropy_coef_end": 0.1,
+    }
+    history = GRPO(TablePolicy(3, 4), "Doors-v0", **settings).learn(3)
+    assert [metrics["lr"] for metrics in history] == pytest.approx([0.1, 0.1, 0.05])
+    assert [metrics["kl_coef"] for metrics in history] == pytest.approx([0.2, 0.1, 0.0])
+    assert [metrics["entropy_coef"] for metrics in history] == pytest.approx([0.0, 0.05, 0.1])
+    # What is read of a coefficient is what is paid: the term is its multiple.
+    assert "entropy_loss" not in history[0]
+    assert history[2]["entropy_loss"] == pytest.approx(-0.1 * history[2]["entropy"])
+
+
+class Tempered(Seeded):
+    """A table policy with a temperature."""
+
+    def __init__(self) -> None:
+        super().__init__(3, 4, seed=3)
+        self.temperature = 1.0
+
+
+def test_the_temperature_is_that_of_the_round_for_policy_and_reference() -> None:
+    seen: list[tuple[float, float]] = []
+    policy = Tempered()
+    settings: dict[str, Any] = {"temperature": 1.0, "temperature_end": 0.5, "kl_coef": 0.1}
+    learner = Learner(policy, Options(**settings), updates=3)
+    rows = RLOO(policy, "Doors-v0", **SMALL).collector.collect().rows
+    told = []
+    for _ in range(3):
+        assert isinstance(learner.reference, Tempered)
+        seen.append((policy.temperature, learner.reference.temperature))
+        told.append(learner.update(rows)["temperature"])
+    assert seen == [(1.0, 1.0), (0.75, 0.75), (0.5, 0.5)] and told == [1.0, 0.75, 0.5]
+    again = Learner(Tempered(), Options(**settings), updates=3)
+    again.load_state_dict({**learner.state_dict(), "round": 1})
+    assert again.policy.temperature == 0.75
+    with pytest.raises(TypeError, match=r"temperature=0.7: TablePolicy has no temperature"):
+        Learner(TablePolicy(3, 4), Options(temperature=0.7))
+
+
+@pytest.mark.parametrize("options", [{"kl_coef": 0.1}, {"max_cost": 5.0}, {"importance_cap": 2.0}, {"scale": "none"}])
+def test_one_step_needs_no_pass_before_it(options: dict[str, Any]) -> None:
+    """The gradient is that of a batch whose old log-probabilities were computed apart."""
+    gradients = []
+    calls = []
+    for apart in (False, True):
+        policy = Tempered()
+        rows = RLOO(policy, "Doors-v0", **SMALL).collector.collect().rows
+        setting = Options(epochs=1, minibatches=1, lr=0.1, **options)
+        batch = prepare(policy, policy.collate(rows), setting, policy.snapshot() if "kl_coef" in options else None)[0]
+        assert batch.old_logp is None
+        if apart:
+            batch.old_logp = policy.evaluate(batch).logp.detach()
+        loss, metrics = policy_loss(policy, batch, setting)
+        loss.backward()
+        assert policy.logits.grad is not None
+        gradients.append(policy.logits.grad.clone())
+        calls.append(metrics)
+    assert torch.equal(*gradients) and gradients[0].abs().sum() > 0
+    assert calls[0] == calls[1] and calls[0]["ratio_error"] == 0.0
 
 
 def test_passes_end_at_the_target_divergence() -> None:
@@ -221,6 +279,74 @@ def test_dynamic_sampling_keeps_groups_that_differ() -> None:
     assert banded.rows and banded.metrics["useful_groups"] < fussy.metrics["useful_groups"]
 
 
+def test_groups_that_found_no_room_wait() -> None:
+    settings: dict[str, Any] = {"resample": 1, "max_staleness": 1, "importance_cap": 2.0, "groups": 4, "group_size": 8}
+    algorithm = GRPO(Seeded(3, 4, seed=3), "Doors-v0", **settings)
+    collector = algorithm.collector
+    played: list[Episode] = []
+    for version in range(12):
+        collected = collector.collect(version)
+        played += collected.played
+        assert len(collected.rows) == len(collected.versions) == 32
+        assert all(version - 1 <= born <= version for born in collected.versions)
+    collector.restart()
+    assert set(collector.collect(12).versions) == {12}
+    with pytest.raises(ValueError, match="max_staleness=1 lets old episodes in; give importance_cap"):
+        GRPO(Seeded(3, 4), "Doors-v0", resample=1, max_staleness=1)
+    metrics = GRPO(Seeded(3, 4, seed=3), "Doors-v0", **settings).learn(6)
+    assert max(each["staleness"] for each in metrics) <= 1.0
+
+
+def test_spare_groups_are_used_once_and_too_old_ones_never() -> None:
+    algorithm = GRPO(TablePolicy(3, 4), "Doors-v0", resample=1, max_staleness=2, importance_cap=2.0, **SMALL)
+    collector = algorithm.collector
+    extra = GRPO(TablePolicy(3, 4), "Doors-v0", groups=9, group_size=4).collector.collect(0)
+    groups = [[row[0] for row in extra.rows[i : i + 4]] for i in range(0, 36, 4)]
+    collector._spare = [(3, group) for group in groups]
+    first, second = collector.collect(4), collector.collect(5)
+    assert first.versions == second.versions == [3] * 16 and not first.played
+    assert [row[0] for row in first.rows] == [episode for group in groups[:4] for episode in group]
+    assert [row[0] for row in second.rows] == [episode for group in groups[4:8] for episode in group]
+    assert set(collector.collect(6).versions) == {6}, "born at 3, two updates too old"
+
+
+def test_solved_instances_come_less_often() -> None:
+    def starts(weight: float) -> list[int]:
+        policy = TablePolicy(3, 4)
+        with torch.no_grad():
+            policy.logits[0, 1] = 50.0  # right in state 0 alone
+        settings: dict[str, Any] = {"instances": 12, "solved_weight": weight}
+        algorithm = GRPO(policy, "Doors-v0", kwargs={"length": 1}, **SMALL, **settings)
+        return [int(row[0].steps[0].observation) for _ in range(30) for row in algorithm.collector.collect().rows]
+
+    always, never = starts(1.0), starts(0.0)
+    share = [sum(seen == 0 for seen in found) / len(found) for found in (always, never)]
+    assert share[0] > 0.2 and share[1] < 0.05, share
+
+
+def test_lengths_and_cuts_by_outcome() -> None:
+    policy = CharTablePolicy("ab.", ".", longest=3, seed=1)
+
+    def told(text: str, cut: bool, success: bool) -> Episode:
+        ids = np.array(policy.encode(text))
+        record = {"given": np.array([0]), "ids": ids, "logp": np.full(len(ids), -1.0)}
+        info = {"is_success": success}
+        return Episode([Step("a", text.rstrip("."), float(success), True, info=info, record=record)])
+
+    rows = [
+        [told("b.", False, True)],
+        [told("bbb", True, False)],
+        [told(".", False, False)],
+        [told("bbb", True, False)],
+    ]
+    found = Learner(policy, Options()).update(rows)
+    assert found["length_right"] == 2.0 and found["length_wrong"] == pytest.approx(7 / 3)
+    mixed = Learner(policy, Options()).update(
+        [*rows, [Episode([Step("a", "b", 0.0, True, record=rows[0][0].steps[0].record)])]]
+    )
+    assert "length_right" not in mixed
+
+
 def test_scorers_are_terms_of_their_own() -> None:
     def long(episodes: Sequence[Episode]) -> list[float]:
         return [0.25 * len(episode) for episode in episodes]
@@ -245,7 +371,7 @@ class TestRuns:
     """A run on disk."""
 
     @staticmethod
-    def algorithm(folder: Path | None, resume: bool = False, after: Any = None, **options: Any) -> OnPolicy:
+    def algorithm(folder: Path | None, resume: bool = False, callbacks: Any = (), **options: Any) -> OnPolicy:
         settings: dict[str, Any] = {
             "groups": 4,
             "group_size": 4,
@@ -256,7 +382,13 @@ class TestRuns:
             **options,
         }
         return GRPO(
-            Seeded(3, 4, seed=3), "Doors-v0", run=folder, resume=resume, checkpoint_every=2, after=after, **settings
+            Seeded(3, 4, seed=3),
+            "Doors-v0",
+            run=folder,
+            resume=resume,
+            checkpoint_every=2,
+            callbacks=callbacks,
+            **settings,
         )
 
     @pytest.mark.parametrize("stop", [1, 3, 4, 7])
@@ -271,7 +403,7 @@ class TestRuns:
         whole = self.algorithm(tmp_path / "whole")
         whole.learn(8)
         with pytest.raises(Died):
-            self.algorithm(tmp_path / "cut", after=die).learn(8)
+            self.algorithm(tmp_path / "cut", callbacks=[die]).learn(8)
         cut = self.algorithm(tmp_path / "cut", resume=True)
         cut.learn(8)
         assert torch.equal(weights(cut.policy), weights(whole.policy))
@@ -341,6 +473,19 @@ def test_a_loss_that_is_not_finite_leaves_the_weights() -> None:
     assert torch.equal(weights(policy), before)
 
 
+def test_the_batch_of_a_loss_that_is_not_finite_is_kept(tmp_path: Path) -> None:
+    class Broken(TablePolicy):
+        def evaluate(self, decisions: Decisions) -> Evaluation:
+            found = super().evaluate(decisions)
+            return Evaluation(found.logp * float("nan"), found.entropy, found.value)
+
+    algorithm = GRPO(Broken(3, 4), "Doors-v0", run=tmp_path, **SMALL)
+    with pytest.raises(NotFinite, match=r"the loss of round 0 is nan; .*; the batch is in .*failed-update-0.pt"):
+        algorithm.learn(1)
+    kept = torch.load(tmp_path / "failed-update-0.pt", weights_only=True)
+    assert kept["mask"].shape == (16, 2) and set(kept["inputs"]) == {"state", "action"}
+
+
 def test_stretches_go_on_and_restart_at_checkpoints() -> None:
     algorithm = PPO(MLPPolicy(4, 2), "CartPole-v1", horizon=16, groups=4, vector="no")
     first, second = algorithm.collector.collect(), algorithm.collector.collect()
@@ -364,6 +509,14 @@ def test_stretches_go_on_and_restart_at_checkpoints() -> None:
         ({"band": (0.5, 0.5)}, "band must be two shares"),
         ({"reduction": "episode_sum"}, "length_constant is the length limit"),
         ({"length_constant": 3.0}, "length_constant is the length limit"),
+        ({"value_clip": 0.2}, "value_clip is the width of a value_clip_mode other than 'none', got 0.2"),
+        ({"value_clip_mode": "max"}, "value_clip is the width"),
+        ({"kl_coef": -0.1}, "kl_coef must be at least 0, got -0.1"),
+        ({"temperature": 0.0}, "temperature must be above 0, got 0.0"),
+        ({"temperature_end": 0.5}, "temperature_end=0.5 needs the temperature that it begins at"),
+        ({"max_staleness": 1}, "groups left over by resample, which is 0"),
+        ({"solved_weight": 0.5}, "instances that come again; instances is 0"),
+        ({"solved_weight": 2.0, "instances": 4}, "solved_weight must be from 0 to 1, got 2.0"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:
