@@ -30,30 +30,17 @@ def test_plug_in_a_policy(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cluster bootstrap" in said[1] or "wilson" in said[1]
 
 
-def test_a_policy_of_one_table_is_trainable() -> None:
-    import copy
+def test_a_policy_of_one_table_learns_by_four_algorithms(capsys: pytest.CaptureFixture[str]) -> None:
+    import gymnasium as gym
 
-    import numpy as np
-    import torch
-    from torch import nn
-
-    from tetrathlon.agents import Acted, Evaluation, TrainablePolicy
-    from tetrathlon.agents.decisions import layout
-    from tetrathlon.algos.on_policy import train
-    from tetrathlon.algos.options import Options
-    from tetrathlon.envs import Episode, Step
-
-    names = {"copy": copy, "torch": torch, "nn": nn, "Acted": Acted, "Evaluation": Evaluation, "layout": layout}
-    names["TrainablePolicy"] = TrainablePolicy
-    (code,) = (block for block in blocks("docs/policies.md") if "class TablePolicy" in block)
-    exec(code, names)
-    torch.manual_seed(0)
-    policy = names["TablePolicy"](1, 2)  # type: ignore[operator]
-
-    def collect() -> list[list[Episode]]:
-        acted = policy.act(np.zeros(16, dtype=np.int64))
-        pairs = zip(acted.actions, acted.records, strict=True)
-        return [[Episode([Step(0, a, float(a), terminated=True, record=r)], 0, group=0)] for a, r in pairs]
-
-    train(policy, collect, Options(lr=0.05), 20)
-    assert policy.logits.softmax(-1)[0, 1] > 0.9
+    page = blocks("docs/policies.md")
+    table, algorithms = (next(block for block in page if word in block) for word in ("class TablePolicy", "GRPO("))
+    names: dict[str, object] = {}
+    try:
+        exec(table, names)
+        exec(algorithms, names)
+    finally:
+        gym.registry.pop("Lake-v0", None)
+    told = dict(line.split() for line in capsys.readouterr().out.splitlines())
+    assert float(told.pop("start")) < 0.4
+    assert sorted(told) == ["BC", "DAgger", "GRPO", "PPO"] and min(map(float, told.values())) >= 0.85
