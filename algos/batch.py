@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tetrathlon.agents.decisions import Decisions, Evaluation
 from tetrathlon.agents.trainable import TrainablePolicy
-from tetrathlon.algos.advantages import gae, group_relative, leave_one_out, returns
+from tetrathlon.algos.advantages import adaptive_lambda, gae, group_relative, leave_one_out, returns
 from tetrathlon.algos.baselines import MovingAverage, batch_mean, moving_average, whiten
 from tetrathlon.algos.columns import select
 from tetrathlon.algos.credit import assign
@@ -20,7 +20,7 @@ from tetrathlon.algos.losses import clipped_surrogate, entropy_bonus, total, val
 from tetrathlon.algos.options import Options
 from tetrathlon.algos.ratios import log_ratio, truncated_weights
 from tetrathlon.algos.segments import Level, Segments
-from tetrathlon.algos.shaping import kl_penalty, without_cut
+from tetrathlon.algos.shaping import at_last, kl_penalty, overlong_penalty, without_cut
 
 MAXIMA = ("ratio_error", "sampler_drift")
 """What is watched of which the largest counts, not the sum: how far the ratio is from 1, and how far the sampler's
@@ -107,6 +107,10 @@ def prepare(
             price = kl_penalty(batch.old_logp, batch.ref_logp, mask, coef=options.kl_coef, estimator=options.estimator)
             reward = torch.where(mask, reward + price, reward)
             score = score + price.sum(dim=1)
+    if options.overlong_limit is not None:
+        late = overlong_penalty(mask.sum(dim=1), limit=options.overlong_limit, cache=options.overlong_cache)
+        late = late.to(score.dtype)
+        reward, score = reward + at_last(late, mask), score + late
     # A row in which the policy decided nothing says nothing of it.
     score = score.masked_fill(~mask.any(dim=1), torch.nan)
     ends = {"terminated": batch.terminated, "truncated": batch.truncated, "env_steps": batch.env_steps}
@@ -123,7 +127,8 @@ def prepare(
             truncated=credit.truncated,
             env_steps=credit.env_steps,
             gamma=options.gamma,
-            lam=options.lam,
+            lam=options.lam if options.adaptive_lam is None else _lam_of(mask, options.adaptive_lam),
+            critic_lam=options.critic_lam,
         )
         batch.advantage = credit.broadcast(advantage)
     elif options.advantage == "returns":
@@ -141,6 +146,10 @@ def prepare(
     if options.normalize:
         batch.advantage = whiten(batch.advantage, mask, ddof=1)
     return batch, average
+
+
+def _lam_of(mask: Tensor, alpha: float) -> Tensor:
+    return adaptive_lambda(mask.sum(dim=1), alpha)[:, None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ class Options:
     """Discount of one environment step; read with ``gae`` and ``returns``."""
     lam: float = 0.95
     """Trace of GAE, of one decision."""
+    critic_lam: float | None = None
+    """Trace of what the critic learns, where it is another (decoupled GAE: Yuan et al., 2025); None: the same."""
+    adaptive_lam: float | None = None
+    """Takes the place of ``lam``: the trace is 1 - 1 / (this times the decisions of a row), so that long answers are
+    credited as far back as short ones (VAPO: Yue et al., 2025; 0.05 there)."""
     baseline_decay: float = 0.9
     """How much of the past a ``moving_average`` keeps."""
     normalize: bool = False
@@ -59,6 +64,12 @@ class Options:
     """By what ``episode_sum`` divides: the length limit."""
     mask_cut: bool = False
     """Whether episodes that a length limit cut leave the loss (overlong filtering: DAPO, section 3.4)."""
+
+    overlong_limit: int | None = None
+    """From how many decisions on an episode is paid 1 less, a soft penalty that begins ``overlong_cache`` earlier
+    (DAPO, eq. 13); None: there is none."""
+    overlong_cache: int = 0
+    """Over how many decisions that penalty grows."""
 
     kl_coef: float = 0.0
     """Weight of the divergence from the reference; 0: there is no reference."""
@@ -146,6 +157,14 @@ class Options:
             raise ValueError(
                 f"value_clip is the width of a value_clip_mode other than 'none', got {self.value_clip!r} for "
                 f"{self.value_clip_mode!r}"
+            )
+        for name in ("critic_lam", "adaptive_lam"):
+            if (value := getattr(self, name)) is not None and not 0 < value <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
+        limit = self.overlong_limit
+        if not (limit is None and self.overlong_cache == 0) and not (limit and 1 <= self.overlong_cache <= limit):
+            raise ValueError(
+                f"overlong_cache must be from 1 to overlong_limit, got {self.overlong_cache!r} and {limit!r}"
             )
         if (self.reduction == "episode_sum") != (self.length_constant is not None):
             raise ValueError(

@@ -347,6 +347,43 @@ def test_lengths_and_cuts_by_outcome() -> None:
     assert "length_right" not in mixed
 
 
+def chains(lengths: Sequence[int], rewards: Sequence[float]) -> list[list[Episode]]:
+    """Return one row an episode of a table policy, in one group."""
+    rows = []
+    for length, reward in zip(lengths, rewards, strict=True):
+        steps = [Step(0, 1, record={"logp": np.float32(-1.4)}) for _ in range(length)]
+        steps[-1].reward, steps[-1].terminated = reward, True
+        rows.append([Episode(steps, 0, group=0)])
+    return rows
+
+
+def test_overlong_episodes_are_paid_less_at_their_end() -> None:
+    policy = TablePolicy(3, 4)
+    batch = policy.collate(chains([80, 90, 100, 101], [1.0] * 4))
+    options = Options(advantage="returns", overlong_limit=100, overlong_cache=20)
+    advantage = prepare(policy, batch, options)[0].advantage
+    assert advantage is not None and advantage[:, 0].tolist() == pytest.approx([1.0, 0.5, 0.0, 0.0])
+    scores = prepare(policy, batch, Options(scale="none", overlong_limit=100, overlong_cache=20))[0].advantage
+    assert scores is not None and scores[:, 0].tolist() == pytest.approx([0.625, 0.125, -0.375, -0.375])
+
+
+def test_traces_of_critic_and_of_long_episodes() -> None:
+    policy = TablePolicy(3, 4)
+    with torch.no_grad():
+        policy.critic.v[:] = 0.5
+
+    def estimate(length: int, **options: Any) -> tuple[float, float]:
+        batch = prepare(policy, policy.collate(chains([length], [1.0])), Options(advantage="gae", **options))[0]
+        assert batch.advantage is not None and batch.returns is not None
+        return float(batch.advantage[0, 0]), float(batch.returns[0, 0])
+
+    # V is 0.5 everywhere and the last reward 1: the advantage of the first of n is 0.5 lam ** (n - 1).
+    assert estimate(40, lam=0.9) == pytest.approx((0.5 * 0.9**39, 0.5 + 0.5 * 0.9**39), rel=1e-4)
+    assert estimate(40, lam=0.9, critic_lam=1.0) == pytest.approx((0.5 * 0.9**39, 1.0), rel=1e-4)
+    assert estimate(100, adaptive_lam=0.05)[0] == pytest.approx(0.5 * 0.8**99, rel=1e-4)
+    assert estimate(40, adaptive_lam=0.05, critic_lam=1.0) == pytest.approx((0.5 * 0.5**39, 1.0), rel=1e-4)
+
+
 def test_scorers_are_terms_of_their_own() -> None:
     def long(episodes: Sequence[Episode]) -> list[float]:
         return [0.25 * len(episode) for episode in episodes]
@@ -511,6 +548,9 @@ def test_stretches_go_on_and_restart_at_checkpoints() -> None:
         ({"length_constant": 3.0}, "length_constant is the length limit"),
         ({"value_clip": 0.2}, "value_clip is the width of a value_clip_mode other than 'none', got 0.2"),
         ({"value_clip_mode": "max"}, "value_clip is the width"),
+        ({"overlong_limit": 10}, "overlong_cache must be from 1 to overlong_limit, got 0 and 10"),
+        ({"overlong_cache": 10}, "overlong_cache must be from 1 to overlong_limit, got 10 and None"),
+        ({"adaptive_lam": 0.0}, "adaptive_lam must be above 0 and at most 1, got 0.0"),
         ({"kl_coef": -0.1}, "kl_coef must be at least 0, got -0.1"),
         ({"temperature": 0.0}, "temperature must be above 0, got 0.0"),
         ({"temperature_end": 0.5}, "temperature_end=0.5 needs the temperature that it begins at"),
