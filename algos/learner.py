@@ -176,6 +176,8 @@ class Learner:
         for group, base in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = base * scale
         told = {"lr": self._rates[0] * scale}
+        if len(self._rates) > 1:
+            told["value_lr"] = self._rates[1] * scale
         for name in ("kl_coef", "entropy_coef"):
             if getattr(self.options, f"{name}_end") is not None:
                 told[name] = getattr(options, name)

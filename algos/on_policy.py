@@ -136,7 +136,7 @@ class OnPolicy:
         if self.run is not None:
             if (found := self.run.checkpoints.load()) is not None:
                 self._restore(learner, found[1])
-            self.run.begin(learner.round)
+            self.run.begin(learner.round, updates)
         if learner.round == 0:
             self._before()
         history: list[dict[str, float]] = []

@@ -15,6 +15,7 @@ from tetrathlon.algos.checkpoint import Checkpoints
 from tetrathlon.envs.episode import Episode, save_episodes, write_aside
 
 _CONFIG, _METRICS = "config.json", "metrics.jsonl"
+_PLANNED = "updates"
 
 
 class RunError(ValueError):
@@ -43,6 +44,7 @@ class Run:
             if not resume:
                 raise RunError(f"{self.folder} holds a run; go on with it (resume), or choose another folder")
             there = json.loads(path.read_text("utf-8"))
+            there.pop(_PLANNED, None)  # a run may go on for longer than was planned
             if differ := sorted(key for key in {*there, *wanted} if there.get(key) != wanted.get(key)):
                 told = "; ".join(f"{key}: {there.get(key)!r} there, {wanted.get(key)!r} now" for key in differ)
                 raise RunError(f"{self.folder} holds another run ({told})")
@@ -50,8 +52,11 @@ class Run:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_aside(path, (json.dumps(wanted, indent=1) + "\n").encode())
 
-    def begin(self, update: int) -> None:
-        """Forget what was noted from ``update`` on: it will be done again."""
+    def begin(self, update: int, updates: int) -> None:
+        """Forget what was noted from ``update`` on, which will be done again; note how many are planned."""
+        config = self.folder / _CONFIG
+        planned = json.loads(config.read_text("utf-8")) | {_PLANNED: updates}
+        write_aside(config, (json.dumps(planned, indent=1) + "\n").encode())
         path = self.folder / _METRICS
         if path.is_file():
             kept = [line for line in self.metrics() if line["update"] < update]

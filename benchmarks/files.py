@@ -57,6 +57,17 @@ _RESULTS: Mapping[str, Any] = {
     "aggregate": dict,
     "repeat": dict,
 }
+_TOKENS: Mapping[str, Any] = {
+    "temperature": _NUMBER,
+    "episodes": [{"success": bool | None, "reward": _NUMBER | None, "seed": int | None, "parts": [dict]}],
+}
+_TOKEN: Mapping[str, Any] = {
+    "text": str,
+    "id": int,
+    "logp": _NUMBER | None,
+    "start_logp": _NUMBER | None,
+    "entropy": _NUMBER | None,
+}
 _SCORE = ({"iqm": {"mean": _NUMBER, "low": _NUMBER, "high": _NUMBER}},)
 _TOTAL: Mapping[str, Any] = {"success": _RATE, "normalised": {"overall": _SCORE, "domains": dict}}
 
@@ -97,6 +108,26 @@ def load_results(path: Path) -> dict[str, Any]:
         fault = fault or _fault(total, _TOTAL, f"aggregate.{policy}")
     if fault:
         raise ValueError(f"{path} is not the results of a suite: {fault}")
+    return data
+
+
+def load_tokens(path: Path) -> dict[str, Any]:
+    """Read the ``tokens.json`` of a training run; see :func:`tetrathlon.agents.token_view.token_view`.
+
+    Raises:
+        ValueError: It is none; the message names the file and what is missing.
+    """
+    data = read_json(path)
+    fault = _fault(data, _TOKENS)
+    parts = [part for episode in data["episodes"] for part in episode["parts"]] if fault is None else []
+    for part in parts:
+        if not isinstance(part.get("given"), str):
+            tokens = part.get("tokens")
+            fault = fault or _fault(tokens, {name: [kind] for name, kind in _TOKEN.items()}, "tokens")
+            if fault is None and len({len(tokens[name]) for name in _TOKEN}) != 1:
+                fault = "'tokens' holds columns of different lengths"
+    if fault:
+        raise ValueError(f"{path} is not a token view: {fault}")
     return data
 
 

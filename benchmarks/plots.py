@@ -7,7 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from tetrathlon.benchmarks.excerpt import escape, line
+from tetrathlon.benchmarks.figures import Figure
+from tetrathlon.benchmarks.history import Floats
 
 _WIDTH = 4.7  # inches; as wide as a column of the page, so that its letters keep their size on a phone
 _ROW = 0.36
@@ -15,6 +19,9 @@ _INK, _FAINT, _GROUND = "#010101", "#020202", "#030303"
 _COLOURS: Mapping[str, str] = {_INK: "var(--ink)", _FAINT: "var(--rule)", _GROUND: "var(--ground)"}
 _SERIES = tuple(f"#0400{i:02x}" for i in range(8))
 _MARKERS = "oDsv^PX<"
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+_CURVES = (2, 3, 1, 4, 7, 5)  # numbers of colours that are easily told apart
+_MOST_POINTS = 400
 MOST_SERIES = len(_SERIES)
 
 
@@ -151,6 +158,87 @@ def cost(points: Sequence[Mapping[str, Any]], policies: Sequence[str]) -> str:
         _legend(axes)
 
     return _svg(draw, 9, "Success against seconds an episode", 0.6)
+
+
+def curves(figure: Figure, title: str) -> str:
+    """Draw what a training run told of itself over its updates.
+
+    What was told is drawn faintly, its moving mean on top. Of a long run the faint part is a band from the lowest to
+    the highest value of a few neighbours.
+
+    Args:
+        figure: At most six curves.
+        title: What to call it, as no other figure of the page is called.
+
+    Returns:
+        An ``<svg>`` element.
+    """
+    scale = 100 if figure.is_share else 1
+
+    def draw(axes: Any) -> None:
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+        for number, curve in enumerate(figure.curves):
+            colour = _SERIES[_CURVES[number % len(_CURVES)]]
+            least, most = _thinned(scale * curve.value)
+            at, mean = (_middles(each) for each in (curve.update, scale * curve.mean))
+            if len(at) < len(curve.update):
+                axes.fill_between(at, least, most, color=colour, alpha=0.2, lw=0)
+            elif not np.array_equal(curve.value, curve.mean, equal_nan=True):
+                axes.plot(at, least, color=colour, lw=0.7, alpha=0.4)
+            if curve.low is not None and curve.high is not None:
+                low, high = (_middles(scale * each) for each in (curve.low, curve.high))
+                if len(at) > 1:
+                    axes.fill_between(at, low, high, color=colour, alpha=0.13, lw=0)
+                else:
+                    axes.vlines(at, low, high, color=colour, lw=1.6, alpha=0.55)
+            axes.plot(
+                at, mean, ls=_DASHES[number % len(_DASHES)], color=colour, lw=1.5, label=_plain(line(curve.label, 24)),
+                marker=_MARKERS[number], ms=3.5 if len(at) <= 25 else 0,
+            )  # fmt: skip
+            alone = _alone(mean) if len(at) > 25 else np.zeros(len(at), np.bool_)
+            axes.plot(at[alone], mean[alone], ".", color=colour, ms=4)  # a line has no width where it has no length
+        if figure.log:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+            axes.yaxis.set_minor_formatter(FuncFormatter(lambda y, _: ""))
+        if figure.is_share and axes.get_ylim()[1] > 50:
+            axes.set_ylim(-3, 103)
+        elif figure.is_share:
+            axes.set_ylim(bottom=-0.03 * max(axes.get_ylim()[1], 1), top=max(axes.get_ylim()[1], 1))
+        elif figure.least is not None and axes.get_ylim()[0] < figure.least:
+            axes.set_ylim(bottom=figure.least)
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.set_xlabel("update")
+        axes.set_ylabel(_plain(figure.axis) + (" (log scale)" if figure.log else ""))
+        axes.grid(color=_FAINT, lw=0.6)
+        if len(figure.curves) > 1:
+            _legend(axes)
+
+    return _svg(draw, 5, title, 0.6)
+
+
+def _thinned(values: Floats) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest of each few neighbours, passing over NaN; as many as :func:`_middles` gives."""
+    begins = _begins(len(values))
+    return np.fmin.reduceat(values, begins), np.fmax.reduceat(values, begins)
+
+
+def _middles(values: Floats) -> Floats:
+    """Return the middle one of each few neighbours; values as they are where there are few."""
+    begins = _begins(len(values))
+    return values[(begins + np.append(begins[1:], len(values)) - 1) // 2]
+
+
+def _begins(n: int) -> np.ndarray:
+    return np.linspace(0, n, min(n, _MOST_POINTS), endpoint=False).astype(int)
+
+
+def _alone(values: Floats) -> np.ndarray:
+    """Return which values have no neighbour to draw a line to, bool [N]."""
+    known = np.concatenate([[False], ~np.isnan(values), [False]])
+    return known[1:-1] & ~known[:-2] & ~known[2:]
 
 
 def _rows(axes: Any, names: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from PIL import Image
 import tetrathlon
 from tetrathlon.agents.journal import Journal
 from tetrathlon.cli import main
-from tetrathlon.envs.episode import Episode, load_episodes
+from tetrathlon.envs.episode import Episode, load_episodes, save_episodes
 
 POLICY = """
     import sys, time
@@ -357,6 +358,27 @@ def test_out_must_be_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         words = ("eval", "Arithmetic", "--policy", "random", "--episodes", "1", "--out", str(out))
         assert "--out must be a folder" in fails(capsys, *words)
+
+
+def test_view_shows_a_training_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    config = {"algorithm": "GRPO", "env": "tetrathlon/Arithmetic-v0", "policy": "smollm2", "updates": 5}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "metrics.jsonl").write_text('{"update": 0, "success": 0.25}\n{"update": 1, "success": 0.75}\n{"upd')
+    assert main(["view", str(tmp_path)]) == 0  # under way: no episodes yet, and a line half written
+    text = capsys.readouterr().out
+    assert "GRPO · Arithmetic-v0 · smollm2 · 2 of 5 updates" in text
+    assert re.search(r"train success +25.0 % +75.0 % +75.0 % +▁█", text)
+    page = tmp_path / "report.html"
+    assert f"page: {page}" in text and "Figure 1. Success." in page.read_text("utf-8")
+    assert "there is no episode 0" in fails(capsys, "view", str(tmp_path), "--episode", "0")
+    assert main(["eval", "Arithmetic", "--policy", "expert", "--episodes", "1", "--out", str(tmp_path / "x")]) == 0
+    save_episodes(tmp_path, load_episodes(tmp_path / "x"))
+    capsys.readouterr()
+    assert main(["view", str(tmp_path), "--episode", "0"]) == 0
+    assert "episode 0 · tetrathlon/Arithmetic-v0" in capsys.readouterr().out
+    assert "1 that were kept, 1 of them right" in page.read_text("utf-8") and not (tmp_path / "view.html").exists()
+    (tmp_path / "config.json").write_text("{")
+    assert "config.json is not JSON" in fails(capsys, "view", str(tmp_path))
 
 
 def test_view_opens_the_page(

@@ -15,7 +15,7 @@ ENV = ["--env", "digits=1", "answer_format=plain", "max_tokens=2"]
 
 
 def test_a_run_shows_how_it_goes_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = ["--out", str(tmp_path / "run"), *SMALL]
+    run = ["--out", str(tmp_path / "run"), "--entropy-coef", "0.1", *SMALL]
     assert main([*TRAIN, "--updates", "2", *run, *ENV]) == 0
     said = capsys.readouterr().out
     assert [line.split()[0] for line in said.splitlines() if "test success" in line] == ["0", "2"]
@@ -27,6 +27,18 @@ def test_a_run_shows_how_it_goes_and_goes_on(tmp_path: Path, capsys: pytest.Capt
     assert main([*TRAIN, "--updates", "3", *run, *ENV]) == 2
     assert "holds a run; go on with it" in capsys.readouterr().err
     assert main([*TRAIN, "--updates", "3", "--resume", *run, *ENV]) == 0
+    tokens = json.loads((tmp_path / "run/tokens.json").read_text())
+    changes = [
+        abs(now - before)
+        for episode in tokens["episodes"]
+        for part in episode["parts"]
+        if "tokens" in part
+        for now, before in zip(*(part["tokens"][name] for name in ("logp", "start_logp")), strict=True)
+    ]
+    assert len(tokens["episodes"]) == 2 and max(changes) > 0
+    page = (tmp_path / "run/report.html").read_text()
+    assert page.count("<figure") > 10 and "3 of 3" in page
+    assert main(["eval", TRAIN[2], "--policy", f"run:{tmp_path / 'run'}", "--episodes", "2", *ENV]) == 0
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["update"] for line in lines] == [-1, 0, 1, 2]
     assert (tmp_path / "run/checkpoints/step-00000003").is_dir() and (tmp_path / "run/episodes.jsonl").is_file()

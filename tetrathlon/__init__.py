@@ -3,9 +3,11 @@
 Importing it registers every environment with Gymnasium.
 """
 
+from tetrathlon.agents.naming import SCHEMES
 from tetrathlon.envs.registry import listings, load_plugins, make, register
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "listings", "load_plugins", "make"]
 
 register()
+SCHEMES["run"] = "tetrathlon.algos.trained:trained_policy"  # agents may not know of algos; the front door knows both

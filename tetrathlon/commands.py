@@ -77,7 +77,7 @@ class Play:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Text = None
-    """Who acts: random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL or module:object; without it, you."""
+    """Who acts: random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR or module:object; without it, you."""
     seed: Number = None
     """Seed of the instance; without it a new one each time."""
     split: str = "train"
@@ -138,7 +138,7 @@ class Eval:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL or module:object."""
+    """random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR or module:object."""
     episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 100
     """Instances, each with a seed of its own."""
     split: str = "test"
@@ -268,7 +268,7 @@ class View:
     """Look at a run: its numbers and its episodes, and a page of them."""
 
     run_folder: Run
-    """Folder of an evaluation, a recording or a run of the suite."""
+    """Folder of a training run, an evaluation, a recording or a run of the suite."""
     episode: Annotated[tuple[int, ...], tyro.conf.arg(metavar="N ...", help_behavior_hint="")] = ()
     """Show these episodes turn by turn, counted from 0."""
     open: bool = False
@@ -279,8 +279,11 @@ class View:
         from rich.console import Console
 
         from tetrathlon.benchmarks.files import load_result, load_results
+        from tetrathlon.benchmarks.history import find_history
         from tetrathlon.benchmarks.report import write_view
         from tetrathlon.benchmarks.table import show
+        from tetrathlon.benchmarks.training_page import write_training_report
+        from tetrathlon.benchmarks.training_table import show_training
         from tetrathlon.envs.episode import load_episodes
         from tetrathlon.terminal import episodes_table, result_table, show_episode
 
@@ -290,9 +293,12 @@ class View:
             raise UsageError(f"{str(folder)!r} is a file; give its folder, {str(folder.parent)!r}")
         if not folder.is_dir():
             raise UsageError(f"there is no folder {str(folder)!r}")
-        if not suite.exists() and not episodes.exists():
-            raise UsageError(f"{str(folder)!r} holds neither episodes.jsonl nor results.json: it is no run")
         try:
+            history = find_history(folder)
+            if history is None and not suite.exists() and not episodes.exists():
+                raise UsageError(
+                    f"{str(folder)!r} holds no training run, no episodes.jsonl and no results.json: it is no run"
+                )
             played = load_episodes(folder) if episodes.exists() else []
             loaders = {suite: load_results, result: load_result}
             found = {path: load(path) for path, load in loaders.items() if path.exists()}
@@ -306,12 +312,14 @@ class View:
             show(found[suite], folder, console)
         if result in found:
             console.print(result_table(found[result]))
-        if episodes.exists():
-            if not self.episode:
-                console.print(episodes_table(played))
-            for number in self.episode:
-                show_episode(console, played[number], number)
-            page = write_view(folder)
+        if history is not None and not self.episode:
+            show_training(history, console)
+        elif episodes.exists() and not self.episode:
+            console.print(episodes_table(played))
+        for number in self.episode:
+            show_episode(console, played[number], number)
+        if history is not None or episodes.exists():
+            page = write_view(folder) if history is None else write_training_report(folder)
             console.print(f"page: {page}", markup=False, soft_wrap=True)
         if self.open:
             import webbrowser

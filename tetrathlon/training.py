@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, make_dataclass
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _TRACK: tuple[Literal["tensorboard", "none"]] = ("tensorboard",) if find_spec("tensorboard") else ("none",)
 _SHOWN = ("success", "episode_reward", "entropy", "kl_old", "clip_fraction", "grad_norm", "cut", "useful_groups")
+_SHOWN_EPISODES = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +114,28 @@ class Train:
                 raise UsageError(str(error)) from error
             finally:
                 trainer.close()
-        console.print(f"{time.perf_counter() - started:.0f} s; saved in {folder}", markup=False, soft_wrap=True)
+        seconds = time.perf_counter() - started
+        self._report(policy, env_id, kwargs, folder)
+        console.print(f"{seconds:.0f} s; saved in {folder}", markup=False, soft_wrap=True)
+        console.print(f"report: {folder / 'report.html'}", markup=False, soft_wrap=True)
         return 0
+
+    def _report(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any], folder: Path) -> None:
+        """Write what changed in the tokens, where the policy has any, and the page."""
+        from tetrathlon.agents.token_view import token_view
+        from tetrathlon.benchmarks.training_page import write_training_report
+        from tetrathlon.envs.episode import load_episodes, write_aside
+
+        probe = made(env_id, kwargs)
+        try:
+            start = policy_of(self.policy, probe, 0, 1.0)
+        finally:
+            probe.close()
+        one_a_group = {episode.group: episode for episode in load_episodes(folder)}
+        view = token_view(policy, start, list(one_a_group.values())[:_SHOWN_EPISODES])
+        if view is not None:
+            write_aside(folder / "tokens.json", json.dumps(view).encode())
+        write_training_report(folder)
 
     def _callbacks(
         self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any], has_reference: bool
