@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tetrathlon.agents.chat_policy import ChatPolicy
+    from tetrathlon.agents.control import ControlPolicy
     from tetrathlon.agents.decisions import Decisions, Evaluation
     from tetrathlon.agents.evaluation import evaluate
     from tetrathlon.agents.language import LanguagePolicy
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Acted",
     "ChatPolicy",
+    "ControlPolicy",
     "Decisions",
     "Evaluation",
     "ExpertPolicy",
@@ -40,6 +42,7 @@ __all__ = [
 _HOMES = {
     "Acted": "policy",
     "ChatPolicy": "chat_policy",
+    "ControlPolicy": "control",
     "Decisions": "decisions",
     "Evaluation": "decisions",
     "ExpertPolicy": "policy",

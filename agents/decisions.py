@@ -240,26 +240,30 @@ def layout(
         cost=torch.tensor([float(row_spans[-1].end if row_spans else 0) for row_spans in spans]),
         inputs={},
     )
+    # Through NumPy, which shares their memory: one element of a tensor costs microseconds.
+    mask, final, reward = decisions.mask.numpy(), decisions.final.numpy(), decisions.reward.numpy()
+    terminated, truncated = decisions.terminated.numpy(), decisions.truncated.numpy()
+    env_steps, number, turn = decisions.env_steps.numpy(), decisions.episode.numpy(), decisions.turn.numpy()
     for b, (row, row_spans) in enumerate(zip(rows, spans, strict=True)):
         latest: int | None = None  # the latest decision of this episode
         for span in row_spans:
             episode = row[span.episode]
-            decisions.episode[b, span.start : span.end] = span.episode
-            decisions.turn[b, span.start : span.end] = span.step
+            number[b, span.start : span.end] = span.episode
+            turn[b, span.start : span.end] = span.step
             if span.step == 0:
                 latest = None
             if span.step == len(episode):
-                decisions.final[b, span.first] = True
+                final[b, span.first] = True
                 continue
             step = episode.steps[span.step]
             if span.decided:
-                decisions.mask[b, span.first : span.end] = True
+                mask[b, span.first : span.end] = True
                 latest = span.end - 1
             if latest is not None:
-                decisions.reward[b, latest] += step.reward
-                decisions.env_steps[b, latest] += len(step.info.get("step_rewards", (step.reward,)))
-                decisions.terminated[b, latest] = step.terminated
-                decisions.truncated[b, latest] = step.truncated and not step.terminated
+                reward[b, latest] += step.reward
+                env_steps[b, latest] += len(step.info.get("step_rewards", (step.reward,)))
+                terminated[b, latest] = step.terminated
+                truncated[b, latest] = step.truncated and not step.terminated
     return decisions, spans
 
 

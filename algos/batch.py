@@ -12,7 +12,6 @@ from tetrathlon.agents.decisions import Decisions, Evaluation
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos.advantages import adaptive_lambda, gae, group_relative, leave_one_out, returns
 from tetrathlon.algos.baselines import MovingAverage, batch_mean, moving_average, whiten
-from tetrathlon.algos.columns import select
 from tetrathlon.algos.credit import assign
 from tetrathlon.algos.denominators import BatchSize, denominators
 from tetrathlon.algos.kl import kl
@@ -165,12 +164,17 @@ class Sizes:
     def of(cls, batch: Decisions, options: Options) -> Sizes:
         """Return the sizes of a minibatch."""
         episodes = segments_of("episode", batch, learnt(batch, options))
-        return cls(BatchSize.of(episodes), int(segments_of(options.credit, batch).first.sum()))
+        return cls(BatchSize.of(episodes), int(valued(batch, options).sum()))
 
 
 def learnt(batch: Decisions, options: Options) -> Tensor:
     """Return which decisions are in the policy's loss, bool [B, T]."""
     return without_cut(batch.cut, segments_of("episode", batch)) if options.mask_cut else batch.mask
+
+
+def valued(batch: Decisions, options: Options) -> Tensor:
+    """Return which decisions have a value that is learnt, bool [B, T]."""
+    return batch.mask if options.credit == "decision" else segments_of(options.credit, batch).first
 
 
 def policy_loss(
@@ -189,9 +193,10 @@ def policy_loss(
     evaluation = policy.evaluate(batch)
     old_logp = evaluation.logp.detach() if batch.old_logp is None else batch.old_logp
     mask = learnt(batch, options)
-    divisor = denominators(
-        options.reduction, segments_of("episode", batch, mask), sizes.policy, constant=options.length_constant
-    )
+    divisor: Tensor | float = sizes.policy.decisions
+    if options.reduction != "decision_mean":  # a denominator of its own for each episode
+        episodes = segments_of("episode", batch, mask)
+        divisor = denominators(options.reduction, episodes, sizes.policy, constant=options.length_constant)
     segments = None if options.ratio == "decision" else segments_of(options.ratio, batch, mask)
     surrogate, ratio = clipped_surrogate(
         evaluation.logp,
@@ -212,7 +217,7 @@ def policy_loss(
         divergence = kl(evaluation.logp, batch.ref_logp, mask, options.estimator, old_logp=old_logp)
         terms["kl_loss"] = options.kl_coef * total(divergence, mask, divisor)
     if batch.returns is not None and evaluation.value is not None:
-        where = segments_of(options.credit, batch).first
+        where = valued(batch, options)
         error = value_loss(
             evaluation.value,
             batch.returns,
@@ -223,8 +228,7 @@ def policy_loss(
         )
         terms["value_loss"] = options.value_coef * total(error, where, sizes.values)
     loss = torch.stack(list(terms.values())).sum()
-    metrics = {name: float(term.detach()) for name, term in terms.items()}
-    metrics["loss"] = float(loss.detach())
+    metrics = dict(zip([*terms, "loss"], torch.stack([*terms.values(), loss]).tolist(), strict=True))
     return loss, metrics | _watched(evaluation, old_logp, batch, mask, ratio, options, sizes)
 
 
@@ -246,16 +250,15 @@ def _watched(
     below = (ratio < 1 - options.clip_low) & (batch.advantage < 0)
     above = (ratio > 1 + options.clip_high) & (batch.advantage > 0)
     means = {
-        "entropy": select(evaluation.entropy, mask),
-        "clip_fraction": ((ratio < 1 - options.clip_low) | (ratio > 1 + options.clip_high)).float(),
-        "clip_fraction_low": below.float(),
-        "clip_fraction_high": above.float(),
+        "entropy": evaluation.entropy,
+        "clip_fraction": (ratio < 1 - options.clip_low) | (ratio > 1 + options.clip_high),
+        "clip_fraction_low": below,
+        "clip_fraction_high": above,
         "kl_old": torch.expm1(moved) - moved,
         "kl_sampler": torch.expm1(drift) - drift,
     }
     if batch.ref_logp is not None:
         means["kl_ref"] = kl(evaluation.logp, batch.ref_logp, mask)
-    watched = {name: float(total(each, mask, sizes.policy.decisions)) for name, each in means.items()}
-    watched["ratio_error"] = float((ratio - 1).abs().max())
-    watched["sampler_drift"] = float(drift.abs().max())
-    return watched
+    sums = torch.stack([each.float() for each in means.values()])[:, mask].sum(dim=1) / max(sizes.policy.decisions, 1)
+    largest = torch.stack([(ratio - 1).abs().max(), drift.abs().max()])
+    return dict(zip([*means, "ratio_error", "sampler_drift"], torch.cat([sums, largest]).tolist(), strict=True))

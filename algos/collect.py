@@ -235,7 +235,7 @@ class Collector:
     def restart(self) -> None:
         """Begin all episodes of a stretch anew, and let go of spare groups, as a run that goes on does."""
         self._spare = []
-        if self._rollout is not None:
+        if self.play.horizon:
             self._slots.close()
             self._slots, self._rollout = self._make_slots(), None
 

@@ -71,7 +71,10 @@ class Learner:
             for is_critic, rate in ((False, lr), (True, options.value_lr))
         ]
         self.optimizer = torch.optim.AdamW(
-            [group for group in groups if group["params"]], betas=options.betas, weight_decay=options.weight_decay
+            [group for group in groups if group["params"]],
+            betas=options.betas,
+            weight_decay=options.weight_decay,
+            fused=True,
         )
         self._rates = [group["lr"] for group in self.optimizer.param_groups]
         self._generator = torch.Generator().manual_seed(options.seed)
@@ -126,7 +129,7 @@ class Learner:
             divergence = 0.0
             dealt = 0
             for rows in self._deal(batch):
-                found = self._step(batch.select(rows), options)
+                found = self._step(batch if len(rows) == len(batch) else batch.select(rows), options)
                 error = found.pop("ratio_error")
                 first_error = first_error if steps else error
                 drift = max(drift, found.pop("sampler_drift"))
@@ -142,9 +145,9 @@ class Learner:
         """Deal whole groups, so that what they share (a prompt) is evaluated once."""
         _, member = torch.unique(batch.group.cpu(), return_inverse=True)
         count = int(member.max()) + 1
-        order = torch.randperm(count, generator=self._generator)
-        for dealt in order.tensor_split(min(self.options.minibatches, count)):
-            yield torch.cat([(member == group).nonzero().flatten() for group in dealt])
+        turn = torch.randperm(count, generator=self._generator)[member]
+        for dealt in torch.arange(count).tensor_split(min(self.options.minibatches, count)):
+            yield ((turn >= dealt[0]) & (turn <= dealt[-1])).nonzero().flatten()
 
     def _step(self, minibatch: Decisions, options: Options) -> dict[str, float]:
         """Take one optimizer step; the minibatch is evaluated in parts whose gradients add up."""
@@ -156,8 +159,8 @@ class Learner:
             loss, metrics = policy_loss(self.policy, part, options, sizes)
             for name in MAXIMA:
                 most[name] = max(most[name], metrics.pop(name))
-            if not torch.isfinite(loss):
-                raise self._not_finite("loss", loss.item(), minibatch)
+            if not math.isfinite(metrics["loss"]):
+                raise self._not_finite("loss", metrics["loss"], minibatch)
             loss.backward()
             for name, value in metrics.items():
                 sums[name] += value

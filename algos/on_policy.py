@@ -164,8 +164,8 @@ class OnPolicy:
                         last(number, metrics)
             self._note(number, metrics)
             if self.run is not None and (is_last or learner.round % self.checkpoint_every == 0):
-                self.collector.restart()
                 self.run.checkpoints.save(learner.round, self._state(learner))
+                self.collector.restart()
                 self.run.keep(collected.played[:_SAMPLE_EPISODES])
         return history
 
@@ -197,6 +197,7 @@ class OnPolicy:
     def _restore(self, learner: Learner, state: dict[str, Any]) -> None:
         learner.load_state_dict(state["learner"])
         self.collector.starts.load_state_dict(state["starts"])
+        self.collector.restart()  # its environments are seeded as those of the run that went on from here
         for callback, saved in zip(self.callbacks, state["callbacks"], strict=False):
             if saved is not None and hasattr(callback, "load_state_dict"):
                 callback.load_state_dict(saved)

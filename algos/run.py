@@ -43,7 +43,10 @@ class Run:
         if path.is_file():
             if not resume:
                 raise RunError(f"{self.folder} holds a run; go on with it (resume), or choose another folder")
-            there = json.loads(path.read_text("utf-8"))
+            try:
+                there = json.loads(path.read_bytes())
+            except ValueError as error:
+                raise RunError(f"{path} is no JSON ({error}); put it right, or choose another folder") from error
             there.pop(_PLANNED, None)  # a run may go on for longer than was planned
             if differ := sorted(key for key in {*there, *wanted} if there.get(key) != wanted.get(key)):
                 told = "; ".join(f"{key}: {there.get(key)!r} there, {wanted.get(key)!r} now" for key in differ)
@@ -59,13 +62,13 @@ class Run:
         write_aside(config, (json.dumps(planned, indent=1) + "\n").encode())
         path = self.folder / _METRICS
         if path.is_file():
-            kept = [line for line in self.metrics() if line["update"] < update]
+            kept = [line for line in self.metrics() if line["update"] < update] if update else []
             write_aside(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     def note(self, update: int, metrics: Mapping[str, float]) -> None:
         """Append the metrics of an update; number -1 is the start."""
         line = json.dumps({"update": update, **{name: _finite(value) for name, value in metrics.items()}})
-        with open(self.folder / _METRICS, "ab", buffering=0) as file:
+        with open(self.folder / _METRICS, "ab") as file:  # unbuffered, a full disk takes half a line without a word
             file.write(f"{line}\n".encode("ascii"))
 
     def metrics(self) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 _CODE_POINTS = 0x110000
 _SURROGATES = (0xD800, 0xE000)
 _LONGEST_SAMPLE = 256
+_ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
 class _EveryCharacter(Sequence[str]):
@@ -252,7 +253,11 @@ def unstack(space: spaces.Space[Any], batch: Any, n: int) -> list[Any]:
     Raises:
         ValueError: The batch does not hold N items.
     """
-    items = [deepcopy(item) for item in vector_utils.iterate(vector_utils.batch_space(space, n), batch)]
+    if isinstance(space, _ARRAYS):
+        array = np.asarray(batch)
+        items = [item.copy() for item in array] if space.shape else list(array)  # scalars are copies
+    else:
+        items = [deepcopy(item) for item in vector_utils.iterate(vector_utils.batch_space(space, n), batch)]
     if len(items) != n:
         raise ValueError(f"expected a batch of {n} items of {space}, got {len(items)}")
     return items

@@ -77,7 +77,7 @@ class Play:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Text = None
-    """Who acts: random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR or module:object; without it, you."""
+    """Who acts: random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR, control, char or module:object; without it, you."""
     seed: Number = None
     """Seed of the instance; without it a new one each time."""
     split: str = "train"
@@ -138,7 +138,7 @@ class Eval:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR or module:object."""
+    """random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR, control, char or module:object."""
     episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 100
     """Instances, each with a seed of its own."""
     split: str = "test"

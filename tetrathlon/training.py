@@ -35,7 +35,7 @@ class Train:
     env_id: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID")]
     """Environment; tetrathlon envs lists them."""
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """smollm2, hf:PATH_OR_ID or module:object: a policy that can be trained."""
+    """smollm2, hf:PATH_OR_ID, control, char, run:DIR or module:object: a policy that can be trained."""
     updates: Annotated[int, tyro.conf.arg(metavar="N")] = 100
     """Updates in all, those of a resumed run included."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None

@@ -154,7 +154,11 @@ def test_modules_that_are_not_there(here: str, env: gym.Env[Any, Any]) -> None:
         ("smolm2", "did you mean smollm2?"),
         ("hf:", "write hf:PATH_OR_ID"),
         ("hf", "write hf:PATH_OR_ID"),
-        ("zzz", "random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, module:object"),
+        (
+            "zzz",
+            "random, expert, smollm2, char, control, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR, module:object",
+        ),
+        ("contrl", "did you mean control?"),
         ("", "random, expert"),
         (":", "random, expert"),
         ("a:b c", "random, expert"),
@@ -175,7 +179,7 @@ def test_unknown_names(env: gym.Env[Any, Any], name: str, hint: str) -> None:
 
 
 def test_language_models_write_text(env: gym.Env[Any, Any]) -> None:
-    for name in ("smollm2", "hf:anything", "openai:http://localhost:8000/v1#my/model:2#a"):
+    for name in ("smollm2", "char", "hf:anything", "openai:http://localhost:8000/v1#my/model:2#a"):
         with pytest.raises(PolicyError, match=r"writes text; Counting takes Discrete\(1000\)"):
             make_policy(name, env)
 
@@ -201,6 +205,33 @@ def test_a_server_s_model(monkeypatch: pytest.MonkeyPatch) -> None:
         make_policy("openai:http://localhost:8000/v1#m", Oracle())
 
 
+def test_small_models_from_scratch(env: gym.Env[Any, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+
+    def weights(name: str, env: gym.Env[Any, Any], seed: int) -> Any:
+        made: Any = make_policy(name, env, seed=seed)
+        return torch.cat([parameter.detach().flatten() for parameter in made.parameters()])
+
+    cart = gym.make("CartPole-v1")
+    for name, where in (("control", cart), ("char", Oracle())):
+        assert torch.equal(weights(name, where, 3), weights(name, where, 3))
+        assert not torch.equal(weights(name, where, 3), weights(name, where, 4))
+    control: Any = make_policy("control", cart, seed=3)
+    assert control.act(cart.reset(seed=0)[0][None]).actions.tolist() in ([0], [1])
+    assert control.generator.initial_seed() == 3
+    char: Any = make_policy("char", Oracle(), seed=3, temperature=0.5)
+    assert (char.temperature, char.tokenizer.decode(char.tokenizer.encode("2+3="))) == (0.5, "2+3=")
+
+
+def test_control_is_for_numbers() -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(
+        PolicyError, match=r"policy 'control' does not fit Oracle: actions must be Discrete, .* got Unicode"
+    ):
+        make_policy("control", Oracle())
+
+
 def test_torch_missing_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [m for m in sys.modules if m == "torch" or m.startswith("tetrathlon.agents.")]:
         if module not in ("tetrathlon.agents.naming", "tetrathlon.agents.policy"):
@@ -208,6 +239,8 @@ def test_torch_missing_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"needs torch: pip install \"tetrathlon\[llm\]\""):
         make_policy("hf:anything", Oracle())
+    with pytest.raises(ImportError, match=r"policy 'control' needs torch: pip install \"tetrathlon\[torch\]\""):
+        make_policy("control", Oracle())
 
 
 def test_the_model_package_names_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:

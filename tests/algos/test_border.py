@@ -209,13 +209,13 @@ class TestCartPole:
 
     @pytest.mark.parametrize("sign", [1.0, -1.0])
     def test_ppo_balances_the_pole(self, sign: float) -> None:
-        venv = gym.make_vec("CartPole-v1", num_envs=8, vectorization_mode="vector_entry_point")
+        venv = gym.make_vec("CartPole-v1", num_envs=32, vectorization_mode="vector_entry_point")
         policy = MLPPolicy(4, 2, seed=0)
         rollout = Rollout(policy, VectorSlots(venv, seed=0))
         lengths: list[int] = []
 
         def collect() -> list[list[Episode]]:
-            rows = rollout.stretch(128)
+            rows = rollout.stretch(32)
             lengths.extend(len(e) for row in rows for e in row if e.ended)
             for step in (step for row in rows for episode in row for step in episode.steps):
                 step.reward *= sign
@@ -225,10 +225,10 @@ class TestCartPole:
             advantage="gae",
             gamma=0.98,
             lam=0.9,
-            epochs=8,
+            epochs=10,
             minibatches=2,
-            lr=2e-3,
-            value_lr=3e-3,
+            lr=3e-3,
+            value_lr=5e-3,
             normalize=True,
             max_grad_norm=0.5,
         )

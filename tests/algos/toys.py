@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, Span, layout
+from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout
 from tetrathlon.agents.policy import Acted
+from tetrathlon.agents.steps import collate_steps
 from tetrathlon.agents.trainable import TrainablePolicy
-from tetrathlon.envs.episode import Episode, Step
+from tetrathlon.envs.episode import Episode
 
 Rows = Sequence[Sequence[Episode]]
 
@@ -67,11 +68,10 @@ class TablePolicy(TrainablePolicy):
     def collate(self, rows: Rows, *, learn: Learn = "own", last: Last = "open") -> Decisions:
         return collate_steps(
             rows,
-            learn,
-            last,
-            {"state": lambda step: int(step.observation)},
-            {"state": int},
-            {"action": int},
+            lambda observations: {"state": [int(state) for state in observations]},
+            lambda actions, records: {"action": [int(action) for action in actions]},
+            learn=learn,
+            last=last,
         )
 
     def evaluate(self, decisions: Decisions) -> Evaluation:
@@ -113,11 +113,10 @@ class MLPPolicy(TrainablePolicy):
     def collate(self, rows: Rows, *, learn: Learn = "own", last: Last = "open") -> Decisions:
         return collate_steps(
             rows,
-            learn,
-            last,
-            {"observation": lambda step: step.observation},
-            {"observation": lambda observation: observation},
-            {"action": int},
+            lambda observations: {"observation": np.stack(observations)},
+            lambda actions, records: {"action": [int(action) for action in actions]},
+            learn=learn,
+            last=last,
         )
 
     def evaluate(self, decisions: Decisions) -> Evaluation:
@@ -262,42 +261,6 @@ class CharTablePolicy(TrainablePolicy):
         twin = CharTablePolicy(self.alphabet, self.alphabet[self.end], self.longest)
         twin.load_state_dict(self.state_dict())
         return twin.requires_grad_(False)
-
-
-def collate_steps(
-    rows: Rows, learn: Learn, last: Last, of_step: dict[str, Any], of_final: dict[str, Any], actions: dict[str, Any]
-) -> Decisions:
-    """Collate where a step is one position: what a control policy of a user needs."""
-
-    def decides(step: Step) -> bool:
-        return {"own": step.record is not None, "label": step.label is not None, "action": True}[learn]
-
-    widths = [[[(0, int(decides(step))) for step in episode.steps] + [0] for episode in row] for row in rows]
-    decisions, spans = layout(rows, widths, last=last)
-    columns: dict[str, Tensor] = {}
-
-    def put(name: str, b: int, span: Span, value: Any) -> None:
-        tensor = torch.as_tensor(value)
-        if name not in columns:
-            columns[name] = torch.zeros(*decisions.mask.shape, *tensor.shape, dtype=tensor.dtype)
-        columns[name][b, span.first] = tensor
-
-    for b, row_spans in enumerate(spans):
-        for span in (span for span in row_spans if span.decided):
-            episode = rows[b][span.episode]
-            if span.step == len(episode):
-                for name, read in of_final.items():
-                    put(name, b, span, read(episode.final_observation))
-                continue
-            step = episode.steps[span.step]
-            for name, read in of_step.items():
-                put(name, b, span, read(step))
-            for name, read in actions.items():
-                put(name, b, span, read(step.label if learn == "label" else step.action))
-            if learn != "label" and step.record:
-                decisions.logp[b, span.first] = float(step.record["logp"])
-    decisions.inputs = columns
-    return decisions
 
 
 def _mlp(inputs: int, outputs: int, hidden: int, gain: float) -> nn.Sequential:

@@ -12,6 +12,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import utils as vector_utils
 from gymnasium.wrappers import FlattenObservation, FrameStackObservation
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,6 +168,33 @@ def test_stack_and_unstack(texts: list[str]) -> None:
     if len(texts) > 1:
         with pytest.raises(ValueError, match=r"expected a batch of|items"):
             unstack(space["t"], batch["t"][:-1], len(texts))
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(-1, 1, (2, 3), np.float64),
+        spaces.Box(-1, 1, (), np.float32),
+        spaces.Discrete(5, start=2),
+        spaces.MultiDiscrete([3, 4]),
+        spaces.MultiBinary(4),
+    ],
+)
+def test_unstacked_arrays_are_those_of_gymnasium(space: spaces.Space[Any]) -> None:
+    space.seed(0)
+    batch = stack(space, [space.sample() for _ in range(4)])
+    before = batch.copy()
+    items = unstack(space, batch, 4)
+    expected = list(vector_utils.iterate(vector_utils.batch_space(space, 4), batch))
+    assert [type(item) for item in items] == [type(item) for item in expected]
+    assert all(item in space and np.array_equal(item, other) for item, other in zip(items, expected, strict=True))
+    for item in items:
+        if isinstance(item, np.ndarray):
+            assert item.base is None
+            item += 1
+    assert np.array_equal(batch, before)
+    with pytest.raises(ValueError, match="expected a batch of 3 items"):
+        unstack(space, batch, 3)
 
 
 def test_null_sample_is_one_for_ever() -> None:

@@ -1,0 +1,77 @@
+"""Collating for policies to which an environment step is one position: control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tetrathlon.agents.decisions import Decisions, Last, Learn, layout
+from tetrathlon.envs.episode import Episode, Step
+
+Record = dict[str, Any]
+
+
+def collate_steps(
+    rows: Sequence[Sequence[Episode]],
+    observed: Callable[[list[Any]], Mapping[str, Any]],
+    decided: Callable[[list[Any], list[Record | None]], Mapping[str, Any]],
+    *,
+    learn: Learn = "own",
+    last: Last = "open",
+) -> Decisions:
+    """Return what was decided in B rows of episodes, one position a step.
+
+    Args:
+        rows: B rows of episodes.
+        observed: Makes of N observations arrays with leading N, by name; of last observations too.
+        decided: Makes of M actions and their records arrays with leading M, by name. A record is None where the action
+            is a label or somebody else's.
+        learn: See :meth:`tetrathlon.agents.trainable.TrainablePolicy.collate`.
+        last: See there.
+
+    Returns:
+        Decisions whose inputs are those arrays, as [B, T, ...] with 0 where nothing was put. A record's ``logp`` is the
+        log-probability.
+    """
+
+    def is_decided(step: Step) -> bool:
+        return {"own": step.record is not None, "label": step.label is not None, "action": True}[learn]
+
+    widths = [[[(0, int(is_decided(step))) for step in episode.steps] + [0] for episode in row] for row in rows]
+    decisions, spans = layout(rows, widths, last=last)
+    seen: list[Any] = []
+    actions: list[Any] = []
+    records: list[Record | None] = []
+    for row, row_spans in zip(rows, spans, strict=True):
+        for span in row_spans:
+            if not span.decided:
+                continue
+            episode = row[span.episode]
+            if span.step == len(episode):
+                seen.append(episode.final_observation)
+                continue
+            step = episode.steps[span.step]
+            seen.append(step.observation)
+            actions.append(step.label if learn == "label" else step.action)
+            records.append(None if learn == "label" else step.record)
+    if seen:
+        decisions.inputs |= _placed(observed(seen), decisions.mask | decisions.final)
+    if actions:
+        decisions.inputs |= _placed(decided(actions, records), decisions.mask)
+        logp = [np.nan if record is None else float(record["logp"]) for record in records]
+        decisions.logp[decisions.mask] = torch.tensor(logp)
+    return decisions
+
+
+def _placed(columns: Mapping[str, Any], where: Tensor) -> dict[str, Tensor]:
+    """Return each column [N, ...] as [B, T, ...], at the N true places of ``where`` in order."""
+    placed = {}
+    for name, column in columns.items():
+        values = torch.as_tensor(column)
+        placed[name] = values.new_zeros(*where.shape, *values.shape[1:])
+        placed[name][where] = values
+    return placed

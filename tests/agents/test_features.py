@@ -1,0 +1,50 @@
+"""Observations as rows of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.spaces.utils import flatten
+
+from tetrathlon.agents.features import feature_count, features
+from tetrathlon.envs.spaces import stack
+
+SPACE = spaces.Dict(
+    {
+        "velocity": spaces.Box(-9, 9, (2, 2), np.float64),
+        "gear": spaces.Discrete(3, start=1),
+        "doors": spaces.MultiDiscrete([2, 3]),
+        "lamps": spaces.Dict({"on": spaces.MultiBinary(2)}),
+    }
+)
+
+
+def test_every_number_has_its_place() -> None:
+    one = {
+        "velocity": np.array([[1.5, 2.0], [3.0, 4.0]]),
+        "gear": np.int64(3),
+        "doors": np.array([1, 0]),
+        "lamps": {"on": np.array([0, 1], dtype=np.int8)},
+    }
+    other = {**one, "gear": np.int64(1), "doors": np.array([0, 2])}
+    rows = features(SPACE, stack(SPACE, [one, other]))
+    assert rows.dtype == np.float32 and feature_count(SPACE) == 14
+    by_name = {name: features(space, stack(space, [one[name], other[name]])) for name, space in SPACE.items()}
+    assert by_name["velocity"].tolist() == [[1.5, 2.0, 3.0, 4.0]] * 2
+    assert by_name["gear"].tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert by_name["doors"].tolist() == [[0, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
+    assert by_name["lamps"].tolist() == [[0, 1]] * 2
+    assert rows.tolist() == np.concatenate([by_name[name] for name in SPACE], axis=1).tolist()
+
+
+def test_it_agrees_with_gymnasium() -> None:
+    SPACE.seed(0)
+    samples = [SPACE.sample() for _ in range(5)]
+    assert np.allclose(features(SPACE, stack(SPACE, samples)), np.array([flatten(SPACE, sample) for sample in samples]))
+
+
+def test_spaces_that_are_no_numbers() -> None:
+    for space in (spaces.Text(3), spaces.Dict({"text": spaces.Text(3)}), spaces.Sequence(spaces.Discrete(2))):
+        with pytest.raises(TypeError, match="observations must be Box, Discrete"):
+            feature_count(space)
