@@ -39,7 +39,8 @@ class Chat:
     Data is data: a control token spelled out in a message or a tool's description (``<|im_end|>``) is encoded as
     the text that it is. Lone surrogates, which no tokenizer takes, become U+FFFD. A template puts in what it
     puts in: one that writes a default system message where none is given (SmolLM2's does) keeps doing so. Where it
-    knows no system message (Gemma's refuses one), that becomes the beginning of the first user message.
+    knows no system message (Gemma's refuses one), that becomes the beginning of the first user message. A dialogue
+    begins with one BOS where the tokenizer puts one before its texts, whether the template writes it or not.
 
     Without a template the text is the system message, the tools as JSON, the examples and the observation,
     separated by blank lines, and later messages follow as they are.
@@ -56,6 +57,7 @@ class Chat:
         control |= {i: tokenizer.convert_ids_to_tokens(i) for i in eos}
         names = sorted((re.escape(name) for name in control.values() if name), key=len, reverse=True)
         self._names = re.compile("|".join(names) or r"(?!)")
+        self._thoughtful: dict[str, bool] = {}
         # A tokenizer that is at a loss says "unknown", which is no control token unless it has a second job.
         self._control = set(control) - ({tokenizer.unk_token_id} - eos)
 
@@ -73,8 +75,7 @@ class Chat:
             parts = [system, *(json.dumps(tool, ensure_ascii=False) for tool in tools)]
             parts += [*(message["content"] for message in examples), observation]
             text = _clean("\n\n".join(part for part in parts if part))
-            start = [i for i in self.tokenizer.encode("")[:1] if i == self.tokenizer.bos_token_id]
-            return start + self.text(text), ""
+            return [*self._bos, *self.text(text)], ""
         marks = _Marks(self._names, [system, tools, list(examples), observation])
         system, tools, shown, observation = (marks.hide(part) for part in (system, tools, list(examples), observation))
         messages = self._begin(system, [*shown, {"role": "user", "content": observation}])
@@ -86,7 +87,10 @@ class Chat:
                 stacklevel=2,
             )
         opened = _opened(prompt, self._render(messages, tools, False))
-        return self._encode(prompt, marks), opened
+        ids = self._encode(prompt, marks)
+        # What the data say is hidden behind marks, so a BOS at the beginning is the template's own.
+        wrote = bool(self._bos) and prompt.lstrip().startswith(self.tokenizer.bos_token)
+        return ids if wrote else [*self._bos, *ids], opened
 
     def later(self, dialogue: Dialogue, role: str, observation: str) -> tuple[list[int], str]:
         """Return the ids that a new message adds after the model's last turn, and how they open the answer.
@@ -104,6 +108,11 @@ class Chat:
             raise ValueError(
                 f"the chat template cannot be appended to: of a dialogue of {_TURNS} turns it leaves out or changes "
                 "the beginning; use a template that only appends (ChatML does)"
+            )
+        if not self._keeps_thinking(role):
+            raise ValueError(
+                f"the chat template cannot be appended to: with a new {role} message it takes the thinking out of the "
+                "turns before, which were sampled with it; use a template that only appends (ChatML does)"
             )
         marks = _Marks(self._names, [dialogue.system, dialogue.tools, observation])
         system, tools, observation = (marks.hide(part) for part in (dialogue.system, dialogue.tools, observation))
@@ -191,6 +200,19 @@ class Chat:
         whole = self._render(turns, (), True)
         found = re.findall("word[0-9]+x", whole, re.IGNORECASE)
         return whole.startswith(self._render(turns[:1], (), False)) and {word.lower() for word in found} == set(words)
+
+    def _keeps_thinking(self, role: str) -> bool:
+        """Whether what a turn thought stays in it when a message of ``role`` comes after it."""
+        if role not in self._thoughtful:
+            turn = {"role": "assistant", "content": f"{_THINK}\nword0x\n{_THINK_END}\n\nword1x"}
+            user, message = ({"role": speaker, "content": "x"} for speaker in ("user", role))
+            self._thoughtful[role] = "word0x" in self._render([user, turn, message], (), True).lower()
+        return self._thoughtful[role]
+
+    @cached_property
+    def _bos(self) -> list[int]:
+        """What the tokenizer puts before a text: its BOS, or nothing."""
+        return [i for i in self.tokenizer.encode("")[:1] if i == self.tokenizer.bos_token_id]
 
     def _begin(self, system: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Put the system message first, or into the first user message where the template has no role for it."""

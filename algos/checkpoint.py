@@ -42,7 +42,7 @@ class Checkpoints:
             aside.mkdir()
             data = io.BytesIO()
             torch.save(state, data)
-            whole = data.getvalue()
+            whole = data.getbuffer()  # no copy of what may be gigabytes
             write_aside(aside / _STATE, whole)
             write_aside(aside / _DIGEST, hashlib.sha256(whole).hexdigest().encode("ascii"))
             target = self.folder / name
@@ -51,8 +51,7 @@ class Checkpoints:
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)
             raise OSError(f"checkpoint {name} cannot be written to {self.folder}: {error}") from error
-        for old in self._found()[:-_KEPT]:
-            shutil.rmtree(old, ignore_errors=True)
+        self._sweep(step)
         return target
 
     def load(self) -> tuple[int, dict[str, Any]] | None:
@@ -69,7 +68,8 @@ class Checkpoints:
                 whole = (path / _STATE).read_bytes()
                 if hashlib.sha256(whole).hexdigest() != (path / _DIGEST).read_text("ascii").strip():
                     raise ValueError("its contents are not what was written")
-                return int(path.name[5:]), torch.load(io.BytesIO(whole), weights_only=True)
+                # On the CPU, so that what a GPU wrote is read without one; loading it moves it to where it belongs.
+                return _step(path), torch.load(io.BytesIO(whole), map_location="cpu", weights_only=True)
             except (OSError, ValueError, RuntimeError, EOFError, KeyError) as error:
                 warnings.warn(f"checkpoint {path} is damaged ({error}); the one before it is taken", stacklevel=2)
         if found:
@@ -79,4 +79,15 @@ class Checkpoints:
     def _found(self) -> list[Path]:
         if not self.folder.is_dir():
             return []
-        return sorted(path for path in self.folder.glob("step-*") if path.name[5:].isdigit())
+        return sorted((path for path in self.folder.glob("step-*") if path.name[5:].isdecimal()), key=_step)
+
+    def _sweep(self, newest: int) -> None:
+        """Remove what is too old, what a kill left half written, and what a run that went on earlier does again."""
+        found = self._found()
+        until = [path for path in found if _step(path) <= newest]
+        for left in [*until[:-_KEPT], *found[len(until) :], *self.folder.glob(".step-*")]:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _step(path: Path) -> int:
+    return int(path.name[5:])

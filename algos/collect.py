@@ -16,8 +16,9 @@ from tetrathlon.envs.registry import known_id, make, make_batched, split_argumen
 from tetrathlon.envs.slots import Slots, SlotsLike
 from tetrathlon.envs.vector_slots import VectorSlots
 
-Scorer = Callable[[Sequence[Episode]], Sequence[float]]
-"""Scores N finished episodes at once: a reward model, a judge."""
+Scorer = Callable[[Sequence[Episode]], Sequence[float | None]]
+"""Scores N finished episodes at once: a reward model, a judge. None or NaN: it cannot be told, and the episode teaches
+nothing."""
 _MOST_SLOTS = 256
 
 
@@ -229,6 +230,9 @@ class Collector:
                 raise ValueError(f"scorer {name!r} gave {len(scores)} scores for {len(episodes)} episodes")
             for episode, score in zip(episodes, scores, strict=True):
                 last = episode.steps[-1]
+                if score is None or score != score:
+                    last.info = {**last.info, "grader_error": f"scorer {name!r} gave no score"}
+                    continue
                 last.reward += float(score)
                 last.info = {**last.info, "reward_terms": {**_terms(last.info), name: float(score)}}
 

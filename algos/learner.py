@@ -23,6 +23,7 @@ from tetrathlon.envs.episode import Episode, scorable
 
 Rows = Sequence[Sequence[Episode]]
 _LR = 3e-4
+_PROBED = 1024
 
 
 class NotFinite(FloatingPointError):
@@ -113,7 +114,9 @@ class Learner:
         prepared = time.perf_counter()
         metrics = {"unscorable": float(sum(map(len, collected)) - sum(map(len, rows)))}
         metrics |= _said(batch, options, self.round) | _by_outcome(batch, rows) | self._scheduled(options)
+        before = self._probe()
         metrics |= self._optimize(batch, options)
+        metrics["changed"] = float((self._probe() != before).float().mean())
         self.round += 1
         self._follow()
         self._set_temperature()
@@ -172,6 +175,12 @@ class Learner:
 
     def _not_finite(self, what: str, value: float, minibatch: Decisions) -> NotFinite:
         return NotFinite(f"the {what} of round {self.round} is {value}; weights are as before this step", minibatch)
+
+    @torch.no_grad()
+    def _probe(self) -> Tensor:
+        """Return about a thousand weights of each tensor that learns, to see whether an update moved them."""
+        chosen = [p.flatten()[:: max(p.numel() // _PROBED, 1)] for p in self.policy.parameters() if p.requires_grad]
+        return torch.cat(chosen).clone()
 
     def _scheduled(self, options: Options) -> dict[str, float]:
         """Set the learning rates of this round; return what has a schedule."""

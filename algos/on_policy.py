@@ -130,7 +130,7 @@ class OnPolicy:
 
         Raises:
             NotFinite: A loss or a gradient is not finite. The run's folder holds the batch.
-            RunError: Checkpoints are all damaged.
+            ValueError: Checkpoints are all damaged.
         """
         learner = Learner(self.policy, self.options, updates)
         if self.run is not None:

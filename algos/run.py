@@ -57,6 +57,8 @@ class Run:
 
     def begin(self, update: int, updates: int) -> None:
         """Forget what was noted from ``update`` on, which will be done again; note how many are planned."""
+        for left in self.folder.glob(".*.json*.*"):  # what a kill left half written
+            left.unlink(missing_ok=True)
         config = self.folder / _CONFIG
         planned = json.loads(config.read_text("utf-8")) | {_PLANNED: updates}
         write_aside(config, (json.dumps(planned, indent=1) + "\n").encode())

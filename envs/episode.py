@@ -307,7 +307,7 @@ def load_episodes(folder: str | os.PathLike[str]) -> list[Episode]:
     return episodes
 
 
-def write_aside(path: Path, data: bytes) -> None:
+def write_aside(path: Path, data: bytes | memoryview) -> None:
     """Write ``data`` to ``path`` so that a kill at any moment leaves the old file or the new one."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:

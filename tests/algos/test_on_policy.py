@@ -398,6 +398,23 @@ def test_scorers_are_terms_of_their_own() -> None:
         GRPO(TablePolicy(3, 4), "Doors-v0", scorers={"long": lambda _: [1.0]}, **SMALL).collector.collect()
 
 
+def test_what_a_scorer_cannot_tell_teaches_nothing() -> None:
+    def fussy(episodes: Sequence[Episode]) -> list[float | None]:
+        return [
+            None if number % 4 == 0 else float("nan") if number % 4 == 1 else 1.0 for number in range(len(episodes))
+        ]
+
+    metrics = GRPO(TablePolicy(3, 4), "Doors-v0", scorers={"fussy": fussy}, **SMALL).learn(1)[0]
+    assert metrics["unscorable"] == 8.0 and metrics["reward_terms/fussy"] == 1.0 and np.isfinite(metrics["reward"])
+
+
+def test_the_share_of_weights_that_moved_is_told() -> None:
+    moved, still = (
+        GRPO(MLPPolicy(4, 2), "CartPole-v1", **{**SMALL, "lr": lr}).learn(1)[0]["changed"] for lr in (0.01, 0.0)
+    )
+    assert still == 0.0 and 0.4 < moved < 0.6, "the actor, and not the critic beside it"
+
+
 def test_unscorable_episodes_are_counted_and_teach_nothing() -> None:
     policy = TablePolicy(3, 4)
     with pytest.raises(ValueError, match="nothing in these episodes"):
