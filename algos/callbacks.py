@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 from tetrathlon.agents.evaluation import evaluate
 from tetrathlon.agents.trainable import TrainablePolicy
 
+_MOST_SLOTS = 64
+
 
 class Callback(Protocol):
     """Called after each update with its number and its metrics, to which it may add; a true answer stops the run.
@@ -84,6 +86,7 @@ class Evaluate:
             episodes=self.episodes,
             greedy=self.greedy,
             split=self.split,
+            slots=min(self.episodes, _MOST_SLOTS),
         )
         if streams:
             self.policy.load_state_dict(streams, strict=False)
