@@ -51,7 +51,7 @@ def char_lm(
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=size,
-        intermediate_size=4 * size,
+        intermediate_size=8 * size // 3,  # three matrices with as many weights as the usual two of 4 * size
         num_hidden_layers=layers,
         num_attention_heads=heads,
         num_key_value_heads=heads,
@@ -60,6 +60,7 @@ def char_lm(
         eos_token_id=eos,
         pad_token_id=eos,
         tie_word_embeddings=False,
+        initializer_range=size**-0.5,  # the usual 0.02 is that of a width of 2500
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

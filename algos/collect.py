@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -121,6 +121,7 @@ class Collector:
         self.starts = Starts(play.seed, play.instances, play.solved_weight)
         self._slots = self._make_slots()
         self._rollout: Rollout | None = None
+        self._open: dict[int, list[Episode]] = {}
         self._spare: list[tuple[int, list[Episode]]] = []
 
     def _make_slots(self) -> SlotsLike:
@@ -161,9 +162,22 @@ class Collector:
                 self.policy, self._slots, self._queue(None), env=self.env_id, kwargs=dict(self.kwargs)
             )
         rows = self._rollout.stretch(self.play.horizon)
-        ended = [episode for row in rows for episode in row if episode.ended]
+        ended = [whole for slot, row in enumerate(rows) for whole in self._ended(slot, row)]
         self._score(ended)
         return Collected(rows, [version] * len(rows), ended, {"crashes": float(len(self._rollout.crashes))})
+
+    def _ended(self, slot: int, row: Sequence[Episode]) -> Iterator[Episode]:
+        """Give the episodes that ended in a stretch, whole: the first may have begun in an earlier one."""
+        for part in row:
+            parts = self._open.pop(slot, [])
+            if parts and parts[-1].info is not part.info:  # that one was lost with its environment
+                parts = []
+            parts.append(part)
+            if not part.ended:
+                self._open[slot] = parts
+                continue
+            steps = [step for each in parts for step in each.steps]
+            yield replace(parts[0], steps=steps, final_observation=part.final_observation)
 
     def _groups(self, version: int) -> Collected:
         play = self.play
@@ -238,7 +252,7 @@ class Collector:
 
     def restart(self) -> None:
         """Begin all episodes of a stretch anew, and let go of spare groups, as a run that goes on does."""
-        self._spare = []
+        self._spare, self._open = [], {}
         if self.play.horizon:
             self._slots.close()
             self._slots, self._rollout = self._make_slots(), None

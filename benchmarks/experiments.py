@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from tetrathlon.benchmarks.sums import MOST_DOTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,24 @@ _SMALL = {"groups": 8, "group_size": 8, "lr": 1e-5, "max_cost": 4096.0}
 _ADDITION = {"digits": 1, "operators": "+", "answer_format": "plain", "max_tokens": 8}
 _COUNTING = {"shots": 4, "answer_format": "plain", "max_tokens": 8}
 
+
+def _study(name: str, what: str, *, dots: bool = False, updates: int = 25, **options: Any) -> Iterator[Experiment]:
+    """Give GRPO on sums of small digits with one option changed."""
+    settings = {"groups": 32, "group_size": 8, "lr": 1e-3, "epochs": 4, **options}
+    yield Experiment(
+        name=name,
+        what=what,
+        algorithm="grpo",
+        env="Sums-v0",
+        kwargs={"dots": MOST_DOTS} if dots else {},
+        policy=f"tetrathlon.benchmarks.sums:{'near_with_dots' if dots else 'near'}",
+        options=settings,
+        updates=updates,
+        test_every=5,
+        test_episodes=400,
+    )
+
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     *(
         Experiment(
@@ -69,4 +89,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         updates=60,
         aim=0.5,
     ),
+    *_study("clip-symmetric", "the ratio may rise as far as it may fall", epochs=8, clip_high=0.2),
+    *_study("clip-higher", "the ratio may rise further than it may fall", epochs=8, clip_high=0.28),
+    *_study("episode-mean", "a mean over each answer, then over answers", dots=True, reduction="episode_mean"),
+    *_study("token-mean", "a mean over all tokens", dots=True, reduction="decision_mean"),
+    *_study("with-std", "advantages divided by the deviation of the group", scale="std"),
+    *_study("without-std", "advantages centred alone", scale="none"),
+    *_study("sampling-plain", "every group is learnt from", groups=16, updates=40),
+    *_study("sampling-dynamic", "groups without a signal are replaced", groups=16, resample=3, updates=40),
 )

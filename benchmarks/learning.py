@@ -25,10 +25,23 @@ from tetrathlon.algos.callbacks import Evaluate
 from tetrathlon.algos.on_policy import ALGORITHMS
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.experiments import EXPERIMENTS, Experiment
+from tetrathlon.benchmarks.sums import register_sums
 from tetrathlon.envs.episode import write_aside
 from tetrathlon.envs.registry import make
 
-_CURVE = ("success", "entropy", "length_right", "length_wrong", "informative_groups", "clip_fraction", "episodes")
+_CURVE = (
+    "success",
+    "entropy",
+    "length_right",
+    "length_wrong",
+    "informative_groups",
+    "useful_groups",
+    "clip_fraction_low",
+    "clip_fraction_high",
+    "grad_norm",
+    "episodes",
+)
+_LAST = 5
 
 
 @dataclass
@@ -112,9 +125,17 @@ def report(experiment: Experiment, runs: list[dict[str, Any]], command: str) -> 
             "least_after": min(after),
             "aim": experiment.aim,
             "cpu_seconds": float(np.mean([run["cpu_seconds"] for run in runs])),
+            "last": {name: _last([run["train"][name] for run in runs if name in run["train"]]) for name in _CURVE},
         },
         "runs": runs,
     }
+
+
+def _last(curves: list[list[float | None]]) -> dict[str, float] | None:
+    """Return the mean over the last updates of each seed, its mean and deviation over the seeds."""
+    ends = [[value for value in curve[-_LAST:] if value is not None] for curve in curves]
+    means = [float(np.mean(end)) for end in ends if end]
+    return {"mean": float(np.mean(means)), "std": float(np.std(means)), "seeds": len(means)} if means else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +157,7 @@ class Arguments:
 def main(words: list[str]) -> int:
     """Run what the command line asks for."""
     arguments = tyro.cli(Arguments, args=words, prog="python -m tetrathlon.benchmarks.learning")
+    register_sums()
     known: Mapping[str, Experiment] = {experiment.name: experiment for experiment in EXPERIMENTS}
     if unknown := [name for name in arguments.names if name not in known]:
         print(f"there is no experiment {unknown[0]!r} (there are {', '.join(known)})", file=sys.stderr)

@@ -552,6 +552,30 @@ def test_stretches_go_on_and_restart_at_checkpoints() -> None:
     assert native.learn(2)[1]["decisions"] > 4 * 12
 
 
+def test_episodes_of_several_stretches_are_counted_whole() -> None:
+    lengths: list[int] = []
+
+    def count(episodes: Sequence[Episode]) -> list[float]:
+        lengths.extend(len(episode) for episode in episodes)
+        return [0.5] * len(episodes)
+
+    algorithm = PPO(MLPPolicy(4, 2), "CartPole-v1", horizon=4, groups=3, vector="no", scorers={"count": count})
+    open_steps: dict[int, int] = {}
+    told: list[int] = []
+    for _ in range(40):
+        collected = algorithm.collector.collect()
+        for slot, row in enumerate(collected.rows):
+            for episode in row:
+                open_steps[slot] = open_steps.get(slot, 0) + len(episode)
+                if episode.ended:
+                    told.append(open_steps.pop(slot))
+                    assert episode.steps[-1].reward == 1.5, "what a scorer pays is learnt from"
+        if collected.played:
+            assert collected.metrics["episode_steps"] == np.mean(lengths[-len(collected.played) :])
+            assert collected.metrics["episode_reward"] == collected.metrics["episode_steps"] + 0.5
+    assert lengths == told and len(told) > 10 and min(told) > 4, "CartPole stands for eight steps at least"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
