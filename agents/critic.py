@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+
+from tetrathlon.agents.intake import inside_of
 
 
 class ValueHead(nn.Module):
@@ -27,3 +32,29 @@ class ValueHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """Return values [N] of hidden states [N, H]."""
         return self.layers((hidden.detach() if self.detach else hidden).float())[:, 0]
+
+
+class OwnCritic(nn.Module):
+    """A copy of the model with a value head, which learns apart from the policy.
+
+    Args:
+        model: A transformers causal language model; without its output layer it is copied.
+        size: H, the size of a hidden state.
+    """
+
+    def __init__(self, model: Any, size: int) -> None:
+        super().__init__()
+        inside = inside_of(model)
+        self.trunk = copy.deepcopy(inside.base_model).requires_grad_(True)
+        self.head = ValueHead(size, detach=False)
+
+    def forward(self, ids: Tensor, read: Tensor) -> Tensor:
+        """Return values [N] of the states before the chosen positions, in the order of ``read.nonzero()``.
+
+        Args:
+            ids: int [B, T]; what stands behind the last chosen position of a row is not looked at.
+            read: bool [B, T], the chosen positions, none of them the first of a row.
+        """
+        longest = int(read.any(dim=0).nonzero()[-1])
+        out = self.trunk(input_ids=ids[:, :longest], use_cache=False)
+        return self.head(out.last_hidden_state[read[:, 1 : longest + 1]])

@@ -20,6 +20,8 @@ from tetrathlon.agents.intake import Intake, inside_of
 
 _WORTH_SHARING = 8
 """Fewest tokens of a common beginning that are read apart."""
+_BLOCK = 256
+"""Tokens whose probabilities are added up in float32."""
 # Not every version of transformers has these kinds of cache layers: a state alone, and nothing at all.
 _STATE, _NOTHING = (getattr(cache_utils, name, None) for name in ("LinearAttentionLayer", "DummyLayer"))
 
@@ -43,10 +45,19 @@ class Sampling:
     """Take the likeliest token; log-probabilities are those at temperature 1."""
     seed: int | None = None
     """Seed of this call alone; None goes on with the engine's own stream."""
+    top_p: float = 1.0
+    """Refused if it is not 1."""
+    top_k: int = 0
+    """Refused if it is not 0."""
 
     def __post_init__(self) -> None:
         if self.max_tokens < 0:
             raise ValueError(f"max_tokens must be at least 0, got {self.max_tokens}")
+        if self.top_p != 1 or self.top_k != 0:
+            raise ValueError(
+                f"top_p must be 1 and top_k 0, got {self.top_p} and {self.top_k}: samples of a cut distribution have "
+                "other log-probabilities than a trainer computes"
+            )
         if not (math.isfinite(self.temperature) and self.temperature > 0):
             raise ValueError(f"temperature must be a finite number above 0, got {self.temperature}; greedy=True for 0")
 
@@ -84,7 +95,8 @@ class TorchEngine:
 
     Prompts are padded on the left and masked, positions count real tokens only, and lengths decide everything,
     so a pad token that is also the EOS does no harm. A prompt that several rows share is read once, and so is what
-    all prompts of a batch begin with. Rows that are done leave the batch. Randomness is one uniform number a token,
+    all prompts of a batch begin with; rows of one prompt are read once as long as they say the same. Rows that are done
+    leave the batch. Randomness is one uniform number a token,
     drawn from a stream of the row's own, which the call's seed and the row's number choose: what a row samples depends
     neither on how the batch is cut nor on the other rows and their limits (but for the rounding of the model's own
     arithmetic), and the global generators are left alone. A call takes one number from the engine's generator.
@@ -229,23 +241,23 @@ class TorchEngine:
     ) -> None:
         """Generate for the B rows of ``chunk`` into ``done``."""
         device = self.device
-        distinct = {row: number for number, row in enumerate(dict.fromkeys(rows[i] for i in chunk))}
+        states = {row: number for number, row in enumerate(dict.fromkeys(rows[i] for i in chunk))}
         cache: Any = DynamicCache(config=self.model.config)
-        logits, mask = self._read(list(distinct), cache)
+        logits, mask = self._read(list(states), cache)
+        position = mask.sum(1, keepdim=True)  # [U, 1]
         live = list(chunk)
-        pick = torch.tensor([distinct[rows[i]] for i in live], device=device)
-        if len(live) > len(distinct):
-            cache.reorder_cache(pick)
-        mask, logits = mask[pick], logits[pick]
-        position = mask.sum(1, keepdim=True)  # [B, 1]
+        # Rows that have said the same so far are in one state, which is read once; they part where they draw apart.
+        state = [states[rows[i]] for i in live]
         streams = {} if seed is None or sampling.greedy else {i: _stream(seed, i) for i in chunk}
         precision = torch.float32 if device.type == "mps" else torch.float64
         step = 0
         while True:
             uniform = torch.tensor([streams[i].random() for i in live if streams], dtype=precision, device=device)
-            tokens, logps = _draw(logits, sampling, uniform if streams else None)
-            keep = []
-            for at, (i, token, logp) in enumerate(zip(live, tokens.tolist(), logps.tolist(), strict=True)):
+            at = torch.tensor(state, device=device)
+            tokens, logps = _draw(logits, at, sampling, uniform if streams else None)
+            new: dict[tuple[int, int], int] = {}  # (state before, token) -> state
+            keep: list[tuple[int, int]] = []  # (row, its state)
+            for i, old, token, logp in zip(live, state, tokens.tolist(), logps.tolist(), strict=True):
                 if math.isnan(logp):
                     raise FloatingPointError(f"the model's logits are NaN after {len(rows[i]) + step} tokens")
                 done[i].ids.append(token)
@@ -253,16 +265,17 @@ class TorchEngine:
                 if token in self.eos:
                     done[i] = Completion(done[i].ids, done[i].logps, "eos")
                 elif len(done[i].ids) < caps[i]:
-                    keep.append(at)
+                    keep.append((i, new.setdefault((old, token), len(new))))
             if not keep:
                 return
-            if len(keep) < len(live):
-                live = [live[at] for at in keep]
-                pick = torch.tensor(keep, device=device)
+            live, state = [i for i, _ in keep], [number for _, number in keep]
+            before = [old for old, _ in new]
+            if before != list(range(len(logits))):
+                pick = torch.tensor(before, device=device)
                 cache.reorder_cache(pick)
-                mask, position, tokens = mask[pick], position[pick], tokens[pick]
+                mask, position = mask[pick], position[pick]
             mask = F.pad(mask, (0, 1), value=1)
-            logits = self._forward(tokens[:, None], mask, position, cache)
+            logits = self._forward(torch.tensor([[token] for _, token in new], device=device), mask, position, cache)
             position = position + 1
             step += 1
 
@@ -333,24 +346,40 @@ def _shared_prefix(prompts: list[tuple[int, ...]]) -> int:
     return next((k for k in range(most) if first[k] != last[k]), most)
 
 
-def _draw(logits: Tensor, sampling: Sampling, uniform: Tensor | None) -> tuple[Tensor, Tensor]:
+def _draw(logits: Tensor, state: Tensor, sampling: Sampling, uniform: Tensor | None) -> tuple[Tensor, Tensor]:
     """Choose a token a row by inverting the distribution function at ``uniform`` [B]; greedy without it.
+
+    Args:
+        logits: float32 [U, V].
+        state: int [B]: which of the U distributions a row draws from.
+        sampling: How to draw.
+        uniform: Numbers from 0 to 1, [B].
 
     Returns:
         Ids [B] and their log-probabilities [B].
     """
     if uniform is None:
         logp = logits.log_softmax(-1)
-        tokens = logp.argmax(-1)
+        tokens = logp.argmax(-1)[state]
     else:
-        logp = (logits / sampling.temperature).log_softmax(-1)
-        # In double precision: a float32 sum over 10^5 tokens is off by more than a rare token's probability.
-        total = logp.to(uniform.dtype).exp().cumsum(-1)  # [B, V]
-        end = total[:, -1:]
+        logp = (logits if sampling.temperature == 1 else logits / sampling.temperature).log_softmax(-1)
+        # First the block, then the token in it. Sums are in double precision: a float32 sum over 10^5 tokens is off by
+        # more than a rare token's probability; over one block it is not.
+        blocks = F.pad(logp.exp(), (0, -logp.shape[-1] % _BLOCK)).unflatten(-1, (-1, _BLOCK))  # [U, K, block]
+        ends = blocks.sum(-1).to(uniform.dtype).cumsum(-1)[state]  # [B, K]
         # Below the end, so that no rounding picks a token of probability 0 behind it.
-        point = torch.minimum(uniform[:, None] * end, torch.nextafter(end, torch.zeros_like(end)))
-        tokens = torch.searchsorted(total, point, right=True)[:, 0].clamp(max=logits.shape[-1] - 1)
-    return tokens, logp.gather(-1, tokens[:, None])[:, 0]
+        point = _below(uniform[:, None] * ends[:, -1:], ends[:, -1:])
+        block = torch.searchsorted(ends, point, right=True).clamp(max=ends.shape[1] - 1)  # [B, 1]; NaN is behind all
+        start, end = F.pad(ends, (1, 0)).gather(1, block), ends.gather(1, block)
+        inside = blocks[state, block[:, 0]].to(uniform.dtype).cumsum(-1)  # [B, block]
+        # In its own measure: the two sums of a block differ by rounding.
+        within = _below((point - start) / (end - start) * inside[:, -1:], inside[:, -1:])
+        tokens = (block * _BLOCK + torch.searchsorted(inside, within, right=True))[:, 0].clamp(max=logp.shape[-1] - 1)
+    return tokens, logp[state, tokens]
+
+
+def _below(point: Tensor, end: Tensor) -> Tensor:
+    return torch.minimum(point, torch.nextafter(end, torch.zeros_like(end)))
 
 
 def _stream(seed: int, row: int) -> np.random.Generator:

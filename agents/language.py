@@ -13,11 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from tetrathlon.agents.chat import Chat, Dialogue
-from tetrathlon.agents.critic import ValueHead
+from tetrathlon.agents.critic import OwnCritic, ValueHead
 from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout
 from tetrathlon.agents.engine import Completion, Sampling, TorchEngine, eos_ids
+from tetrathlon.agents.intake import inside_of
 from tetrathlon.agents.policy import Acted
-from tetrathlon.agents.scoring import Scorer, TokenStatistics
+from tetrathlon.agents.scoring import Scorer
 from tetrathlon.agents.told import given, token_limit
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.agents.transcripts import Transcriber
@@ -52,7 +53,8 @@ class LanguagePolicy(TrainablePolicy):
         seed: Seed of the stream of samples.
         batch_size: Most rows generated at once.
         critic: ``"head"``: a value head that leaves the model below alone; ``"shared"``: one whose loss trains the
-            model too; None: no values.
+            model too; ``"own"``: a copy of the model with a value head, all of it with the critic's learning rate;
+            None: no values.
         autocast: What the model computes in while its weights stay as they are; None: in their own type.
 
     Raises:
@@ -68,7 +70,7 @@ class LanguagePolicy(TrainablePolicy):
         max_tokens: int = 256,
         seed: int = 0,
         batch_size: int = 128,
-        critic: Literal["head", "shared"] | None = None,
+        critic: Literal["head", "shared", "own"] | None = None,
         autocast: torch.dtype | None = None,
     ) -> None:
         super().__init__()
@@ -90,6 +92,9 @@ class LanguagePolicy(TrainablePolicy):
         self._transcriber = Transcriber(self.chat, self._start)
         self._scorer = Scorer(model)
 
+    default_lr = 1e-5
+    """Learning rate of full fine-tuning where nobody names one; LoRA takes ten times as much."""
+
     @classmethod
     def from_pretrained(
         cls,
@@ -101,21 +106,32 @@ class LanguagePolicy(TrainablePolicy):
         max_tokens: int = 256,
         seed: int = 0,
         batch_size: int = 128,
+        critic: Literal["head", "shared", "own"] | None = None,
+        lora: int = 0,
+        checkpointing: bool = False,
+        compiled: bool = False,
     ) -> LanguagePolicy:
         """Load a model and its tokenizer.
 
         Args:
             source: A folder (``smollm2()`` gives one) or a hub id.
             device: ``"cpu"``, ``"cuda"``, ...; ``"auto"``: CUDA where there is one.
-            dtype: ``"float32"``, ``"bfloat16"``, or ``"auto"``: bfloat16 on a CUDA device that has it, else
-                float32 (on a CPU without bfloat16 instructions it is five times as fast).
+            dtype: ``"float32"``; ``"bfloat16"``: half the memory, and nothing can be trained in it; ``"mixed"``:
+                weights in float32 that are computed with in bfloat16; ``"auto"``: mixed on a CUDA device that has
+                bfloat16, else float32 (on a CPU without bfloat16 instructions it is five times as fast).
             temperature: See the class.
             max_tokens: See the class.
             seed: See the class.
             batch_size: See the class.
+            critic: See the class.
+            lora: Rank of the LoRA adapters of all linear layers, which then learn alone (Hu et al., 2022); 0: none, all
+                weights learn.
+            checkpointing: Whether activations are computed again in the backward pass instead of kept: less memory, a
+                third more time.
+            compiled: Whether the layers are compiled by ``torch.compile``, which takes minutes and pays in long runs.
 
         Raises:
-            ValueError: ``dtype`` is none of those.
+            ValueError: ``dtype`` is none of those, or ``lora`` is below 0.
             OSError: There is no such model.
         """
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -123,20 +139,34 @@ class LanguagePolicy(TrainablePolicy):
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         if dtype == "auto":
-            fast = torch.device(device).type == "cuda" and torch.cuda.is_bf16_supported()
-            dtype = "bfloat16" if fast else "float32"
-        if dtype not in ("float32", "bfloat16"):
-            raise ValueError(f"dtype must be 'auto', 'float32' or 'bfloat16', got {dtype!r}")
+            dtype = "mixed" if torch.device(device).type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
+        if dtype not in ("float32", "bfloat16", "mixed"):
+            raise ValueError(f"dtype must be 'auto', 'float32', 'bfloat16' or 'mixed', got {dtype!r}")
+        if lora < 0:
+            raise ValueError(f"lora must be a rank of at least 1, or 0 for none, got {lora!r}")
+        weights = torch.bfloat16 if dtype == "bfloat16" else torch.float32
         with _no_progress_bar():
-            model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype))
-        return cls(
-            model.to(device).eval(),
+            model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=weights)
+        model = model.to(device).eval()
+        if lora:
+            model = _adapted(model, lora, seed)
+        if checkpointing:
+            _checkpointed(model)
+        policy = cls(
+            model,
             AutoTokenizer.from_pretrained(source),
             temperature=temperature,
             max_tokens=max_tokens,
             seed=seed,
             batch_size=batch_size,
+            critic=critic,
+            autocast=torch.bfloat16 if dtype == "mixed" else None,
         )
+        if lora:
+            policy.default_lr = 10 * cls.default_lr
+        if compiled:
+            inside_of(model).base_model.compile(dynamic=True)
+        return policy
 
     def act(
         self,
@@ -224,12 +254,14 @@ class LanguagePolicy(TrainablePolicy):
     def evaluate(self, decisions: Decisions) -> Evaluation:
         """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.evaluate`."""
         mask = decisions.mask
-        read = mask if self.critic is None else mask | decisions.final
+        ids = decisions.inputs["ids"]
+        final = decisions.final if isinstance(self.critic, ValueHead) else None
         with self._precision():
-            logits, hidden = self._scorer(decisions.inputs["ids"], read)
-        decided = mask[read]
-        logp, entropy = TokenStatistics.apply(logits[decided], decisions.inputs["ids"][mask], self.temperature)
-        value = None if self.critic is None else _placed(self.critic(hidden), read)
+            logp, entropy, hidden = self._scorer(ids, mask, final, temperature=self.temperature)
+            value = None
+            if self.critic is not None:
+                read = mask | decisions.final
+                value = _placed(self.critic(ids, read) if final is None else self.critic(hidden), read)
         return Evaluation(_placed(logp, mask), _placed(entropy, mask), value)
 
     def snapshot(self) -> TrainablePolicy:
@@ -241,16 +273,17 @@ class LanguagePolicy(TrainablePolicy):
             return _WithoutAdapter(self)
         return copy.deepcopy(self, {id(self.tokenizer): self.tokenizer}).requires_grad_(False)
 
-    def add_critic(self, kind: Literal["head", "shared"] = "head") -> None:
-        """Add a value head; see the class.
+    def add_critic(self, kind: Literal["head", "shared", "own"] = "head") -> None:
+        """Add a critic; see the class.
 
         Raises:
             ValueError: There is no such kind.
         """
-        if kind not in ("head", "shared"):
-            raise ValueError(f"critic must be 'head', 'shared' or None, got {kind!r}")
+        if kind not in ("head", "shared", "own"):
+            raise ValueError(f"critic must be 'head', 'shared', 'own' or None, got {kind!r}")
         size = self.model.get_output_embeddings().weight.shape[1]
-        self.critic = ValueHead(size, detach=kind == "head").to(self.engine.device)
+        made = OwnCritic(self.model, size) if kind == "own" else ValueHead(size, detach=kind == "head")
+        self.critic = made.to(self.engine.device)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return the stream of samples, so that a loaded policy goes on with it."""
@@ -317,6 +350,21 @@ def _without_dropout(model: nn.Module) -> None:
             module.p = 0.0
         if isinstance(getattr(module, "attention_dropout", None), float):
             module.attention_dropout = 0.0  # type: ignore[assignment]
+
+
+def _adapted(model: Any, rank: int, seed: int) -> Any:
+    from peft import LoraConfig, get_peft_model
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return get_peft_model(model, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))
+
+
+def _checkpointed(model: Any) -> None:
+    """Switch activation checkpointing on. Models heed it in training mode alone, which differs in nothing else here."""
+    switch = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
+    switch({"use_reentrant": False})
+    model.train()
 
 
 @contextmanager

@@ -7,8 +7,9 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -48,6 +49,7 @@ def make_policy(
     *,
     seed: int = 0,
     temperature: float = 1.0,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Policy:
     """Return the policy that a name stands for.
 
@@ -62,6 +64,8 @@ def make_policy(
         env: The environment that it will act in; its spaces and its expert are looked at, nothing is stepped.
         seed: Seed of what the policy draws, its first weights included.
         temperature: Sampling temperature of a language model.
+        arguments: More arguments of what makes the policy: :meth:`LanguagePolicy.from_pretrained`, ``ControlPolicy``,
+            ``char_lm``, ``ChatPolicy``, or the class or factory that is named.
 
     Raises:
         PolicyError: There is no such policy, and the message names the nearest and the forms that there are; or
@@ -71,6 +75,19 @@ def make_policy(
     if not isinstance(name_or_policy, str):
         return _from_object(name_or_policy, env, repr(name_or_policy))
     name = name_or_policy
+    given = dict(arguments or {})
+    if given and (name in ("random", "expert") or name.partition(":")[0] in SCHEMES):
+        raise PolicyError(f"policy {name!r} takes no arguments, got {', '.join(given)}")
+    try:
+        return _made(name, env, seed, temperature, given)
+    except TypeError as error:
+        if given and any(f"argument '{key}'" in str(error) for key in given):
+            raise PolicyError(f"policy {name!r}: {error}") from error
+        raise
+
+
+def _made(name: str, env: gym.Env[Any, Any], seed: int, temperature: float, given: dict[str, Any]) -> Policy:
+    """Return the policy of a name, made with the arguments that are given."""
     if name == "random":
         return RandomPolicy(env.action_space, seed)
     if name == "expert":
@@ -78,21 +95,22 @@ def make_policy(
             raise PolicyError(f"policy 'expert': {_env_name(env)} has no expert_action")
         return ExpertPolicy(env.action_space)
     if name == "smollm2":
-        return _language_model(name, None, env, seed, temperature)
+        return _language_model(name, None, env, seed, temperature, given)
     if name == "char":
-        return _char_lm(env, seed, temperature)
+        return _char_lm(env, seed, temperature, given)
     if name == "control":
-        return _control_policy(env, seed)
+        return _control_policy(env, seed, given)
     scheme, colon, rest = name.partition(":")
     if scheme == "hf" and rest:
-        return _language_model(name, rest, env, seed, temperature)
+        return _language_model(name, rest, env, seed, temperature, given)
     if scheme == "openai":
-        return _chat_policy(name, rest, env, seed, temperature)
+        return _chat_policy(name, rest, env, seed, temperature, given)
     if scheme in SCHEMES and rest:
         module, _, function = SCHEMES[scheme].partition(":")
         return getattr(importlib.import_module(module), function)(rest, env, seed=seed, temperature=temperature)
     if colon and _is_dotted(scheme) and _is_dotted(rest):
-        return _from_object(_load(name, scheme, rest), env, name)
+        found = _load(name, scheme, rest)
+        return _from_object(partial(found, **given) if given else found, env, name)
     raise PolicyError(_unknown(name))
 
 
@@ -105,7 +123,9 @@ def policy_name(policy: Any) -> str:
     return getattr(policy, "__name__", type(policy).__name__)
 
 
-def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
+def _language_model(
+    name: str, path: str | None, env: gym.Env[Any, Any], seed: int, temperature: float, given: dict[str, Any]
+) -> Policy:
     _check_takes_text(name, env)
     with _installing(name, INSTALL_LLM):
         from tetrathlon.agents.language import LanguagePolicy
@@ -113,31 +133,31 @@ def _language_model(name: str, path: str | None, env: gym.Env[Any, Any], seed: i
         if path is None:
             from tetrathlon.agents import smollm2
 
-            return LanguagePolicy.from_pretrained(smollm2(), temperature=temperature, seed=seed)
+            return LanguagePolicy.from_pretrained(smollm2(), temperature=temperature, seed=seed, **given)
         if path.startswith((".", "/", "~")):  # no hub id: without this transformers asks the hub for it, six times
             path = os.path.expanduser(path)
             if not os.path.isdir(path):
                 raise PolicyError(f"policy {name!r}: there is no folder {path!r}")
         try:
-            return LanguagePolicy.from_pretrained(path, temperature=temperature, seed=seed)
+            return LanguagePolicy.from_pretrained(path, temperature=temperature, seed=seed, **given)
         except (OSError, ValueError) as error:  # transformers: no such path or id, no network, no model in there
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise PolicyError(f"policy {name!r} cannot be loaded: {reason[0]}") from error
 
 
-def _char_lm(env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
+def _char_lm(env: gym.Env[Any, Any], seed: int, temperature: float, given: dict[str, Any]) -> Policy:
     _check_takes_text("char", env)
     with _installing("char", INSTALL_LLM):
         from tetrathlon.agents.char_lm import char_lm
 
-        return char_lm(seed=seed, temperature=temperature)
+        return char_lm(seed=seed, temperature=temperature, **given)
 
 
-def _control_policy(env: gym.Env[Any, Any], seed: int) -> Policy:
+def _control_policy(env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
     with _installing("control", INSTALL_TORCH):
         from tetrathlon.agents.control import ControlPolicy
     try:
-        return ControlPolicy(env.observation_space, env.action_space, seed=seed)
+        return ControlPolicy(env.observation_space, env.action_space, seed=seed, **given)
     except TypeError as error:
         raise PolicyError(f"policy 'control' does not fit {_env_name(env)}: {error}") from error
 
@@ -153,12 +173,14 @@ def _installing(name: str, line: str) -> Iterator[None]:
         raise
 
 
-def _chat_policy(name: str, rest: str, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
+def _chat_policy(
+    name: str, rest: str, env: gym.Env[Any, Any], seed: int, temperature: float, given: dict[str, Any]
+) -> Policy:
     from tetrathlon.agents.chat_policy import ChatPolicy
 
     url, _, model = rest.partition("#")
     try:
-        made = ChatPolicy(url, model, temperature=temperature, seed=seed)
+        made = ChatPolicy(url, model, temperature=temperature, seed=seed, **given)
     except ValueError as error:
         raise PolicyError(
             f"policy {name!r}: {error}; write openai:URL#MODEL, such as openai:http://localhost:8000/v1#my-model"

@@ -4,49 +4,132 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from tetrathlon.agents.head import output_layer
+from tetrathlon.agents.head import is_bare, output_layer
 from tetrathlon.agents.intake import Intake
+from tetrathlon.agents.trees import Trees, plant
 
-_WORTH_SHARING = 0.2
-"""Share of all tokens that must be saved before common prompts are read apart."""
+_CELLS = {"cpu": 6_000_000}
+"""Logits that are looked at in one go. 24 MB is what a CPU's allocator still keeps for the next of them: a
+page that is given back costs more to get again than to compute with."""
+_CELLS_ELSEWHERE = 100_000_000
 
 
 class TokenStatistics(torch.autograd.Function):
-    """Log-probability of an id and entropy of its distribution, keeping one array of the size of the logits."""
+    """Log-probabilities of ids and entropies of their distributions, out of hidden states or logits.
+
+    The output layer is part of it: beside the probabilities there is never an array of the size of all logits, and
+    none is passed over that need not be. A distribution that several ids are drawn from is computed once.
+    """
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, ids: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-        """Return log-probabilities [N] and entropies [N], in float32, of logits [N, V] and ids [N]."""
-        logp = (logits.float() / temperature).log_softmax(-1)
-        entropy = torch.special.entr(logp.exp()).sum(-1)
-        ctx.save_for_backward(logp, ids, entropy)
-        ctx.temperature, ctx.dtype = temperature, logits.dtype
-        return logp.gather(-1, ids[:, None])[:, 0], entropy
+    def forward(
+        ctx: Any,
+        source: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        rows: Tensor,
+        ids: Tensor,
+        temperature: float,
+        keep: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Compute in float32, also under autocast.
+
+        Args:
+            ctx: Of autograd.
+            source: float [U, H], hidden states before the output layer; or [U, V], logits, where there is no weight.
+            weight: float [V, H] of the output layer, or None.
+            bias: float [V] of the output layer, or None.
+            rows: int [N]: which of the U distributions an id was drawn from.
+            ids: int [N].
+            temperature: Divides the logits.
+            keep: Whether there will be a backward pass.
+
+        Returns:
+            Log-probabilities [N] of the ids, and entropies [N] of their distributions.
+        """
+        logp, entropy = (
+            source.new_empty(len(ids), dtype=torch.float32),
+            source.new_empty(len(source), dtype=torch.float32),
+        )
+        wide = None if weight is None else weight.float()
+        kept = []
+        with torch.autocast(source.device.type, enabled=False):
+            for part in _parts(source, weight):
+                logits = source[part].float()
+                # Either way a fresh array: what follows is done in place.
+                logits = logits / temperature if wide is None else torch.mm(logits, wide.t())
+                if bias is not None:
+                    logits += bias
+                if wide is not None and temperature != 1:
+                    logits /= temperature
+                logits -= logits.amax(-1, keepdim=True)
+                here = ((rows >= part.start) & (rows < part.stop)).nonzero()[:, 0]
+                chosen = logits[rows[here] - part.start, ids[here]]
+                p = logits.softmax(-1)
+                rest = p.amax(-1).log()  # less the logarithm of the sum of what is exponentiated
+                logp[here] = chosen + rest[rows[here] - part.start]
+                # A forbidden token (-inf) has probability 0 and no share in the entropy.
+                entropy[part] = -rest - logits.clamp_(min=torch.finfo(torch.float32).min).mul_(p).sum(-1)
+                if keep:
+                    kept.append(p)
+        ctx.save_for_backward(source, weight, rows, ids, entropy, *kept)
+        ctx.set_materialize_grads(False)
+        ctx.temperature = temperature
+        return logp, entropy[rows]
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         """With p the softmax and H the entropy: d logp_i = 1[i] - p, d H = -p (log p + H)."""
-        logp, ids, entropy = ctx.saved_tensors
+        source, weight, rows, ids, entropy, *kept = ctx.saved_tensors
         of_logp, of_entropy = grads
-        p = logp.exp()
-        # A token of probability 0 (log p = -inf) moves nothing.
-        slope = torch.where(p > 0, logp, 0.0).add_(entropy[:, None]).mul_(of_entropy[:, None]).add_(of_logp[:, None])
-        gradient = slope.mul_(p).neg_()
-        gradient.scatter_add_(1, ids[:, None], of_logp[:, None])
-        return (gradient / ctx.temperature).to(ctx.dtype), None, None
+        wide = None if weight is None else weight.float()
+        of_source = torch.empty_like(source, dtype=torch.float32)
+        of_weight = torch.zeros_like(wide) if wide is not None and ctx.needs_input_grad[1] else None
+        of_bias = None
+        for part, p in zip(_parts(source, weight), kept, strict=True):
+            here = ((rows >= part.start) & (rows < part.stop)).nonzero()[:, 0]
+            of_row = entropy.new_zeros(len(p))
+            if of_logp is not None:
+                of_row.index_add_(0, rows[here] - part.start, of_logp[here])
+            slope = p * of_row.neg_()[:, None]
+            if of_logp is not None:
+                slope.index_put_((rows[here] - part.start, ids[here]), of_logp[here], accumulate=True)
+            if of_entropy is not None:
+                of_row = of_row.zero_().index_add_(0, rows[here] - part.start, of_entropy[here])
+                slope -= (torch.special.xlogy(p, p) + p * entropy[part, None]) * of_row[:, None]
+            if ctx.temperature != 1:
+                slope /= ctx.temperature
+            if wide is None:
+                of_source[part] = slope
+                continue
+            torch.mm(slope, wide, out=of_source[part])
+            if of_weight is not None:
+                of_weight.addmm_(slope.t(), source[part].float())
+            if ctx.needs_input_grad[2]:
+                of_bias = slope.sum(0) if of_bias is None else of_bias + slope.sum(0)
+        found = (of_source.to(source.dtype), None if of_weight is None else of_weight.to(weight.dtype), of_bias)
+        return *found, None, None, None, None
+
+
+def _parts(source: Tensor, weight: Tensor | None) -> list[slice]:
+    """Cut the U distributions into runs of rows."""
+    count, width = len(source), (source if weight is None else weight.t()).shape[1]
+    step = max(1, _CELLS.get(source.device.type, _CELLS_ELSEWHERE) // width)
+    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
 class Scorer:
     """Reads rows of ids with gradients.
 
-    Rows that begin alike (the G answers to one prompt) have their prompt read once: its keys and values are shared
-    through the cache, and gradients flow back through them. So do all that a model with full attention in every
-    layer allows; other models read each row as it is.
+    What rows begin with alike (the prompt of G answers, the system prompt of all) is read once, and short rows stand
+    beside each other in one: see :mod:`~tetrathlon.agents.trees`. So do all that a model with full attention in
+    every layer allows; other models read each row as it is.
 
     Args:
         model: A transformers causal language model.
@@ -55,81 +138,67 @@ class Scorer:
     def __init__(self, model: Any) -> None:
         self.model = model
         self._takes = Intake.of(model)
+        text = model.config.get_text_config(decoder=True)
         layers = DynamicCache(config=model.config).layers
-        self._can_share = bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
+        self._can_share = (
+            bool(layers)
+            and all(type(layer) is DynamicLayer for layer in layers)
+            and self._takes.positions
+            and getattr(text, "_attn_implementation", None) in ("sdpa", "eager")  # which take a mask of pairs
+            and not getattr(text, "alibi", False)  # distances that are read off a mask of tokens
+        )
+        self._pair_cost = 1 / (3 * text.hidden_size)
+        self._is_bare: bool | None = None
 
-    def __call__(self, ids: Tensor, read: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits and hidden states before N chosen positions.
+    def __call__(
+        self, ids: Tensor, mask: Tensor, final: Tensor | None = None, *, temperature: float = 1.0
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what the model says of N chosen positions.
 
         Args:
             ids: int [B, T]; whatever stands behind the last chosen position of a row is not looked at.
-            read: bool [B, T], the chosen positions, none of them the first of a row.
+            mask: bool [B, T], the chosen positions, none of them the first of a row.
+            final: bool [B, T], positions of which the hidden state alone is wanted.
+            temperature: Divides the logits.
 
         Returns:
-            Float32 logits [N, V] of what comes at each position, and the hidden states [N, H] that gave them, in the
-            order of ``read.nonzero()``.
+            Log-probabilities [N] and entropies [N] of the ids at ``mask``, in the order of ``mask.nonzero()``, and the
+            hidden states [M, H] before the positions of ``mask | final``.
+
+        Raises:
+            ValueError: A first position is chosen.
         """
+        read = mask if final is None else mask | final
         if bool(read[:, 0].any()):
             raise ValueError("the first position of a row has nothing before it to be read from")
-        rows = read.any(dim=1)
-        if not bool(rows.all()):
-            ids, read = ids[rows], read[rows]
-        positions = torch.arange(read.shape[1], device=read.device)
-        length = torch.where(read, positions, 0).amax(dim=1)  # tokens that a row has to read
-        first = torch.where(read, positions, read.shape[1]).amin(dim=1)
-        prompts = [tuple(row[: start - 1]) for row, start in zip(ids.tolist(), first.tolist(), strict=True)]
-        unique = dict.fromkeys(prompts)
-        saved = sum(map(len, prompts)) - sum(map(len, unique))
-        if self._shares() and saved > _WORTH_SHARING * int(length.sum()):
-            return self._shared(ids, read, first, length, prompts)
-        width = int(length.max())
-        return self._forward(ids[:, :width], read[:, 1 : width + 1], {"use_cache": False})
+        trees, nodes = self._planted(ids, read)
+        used, at = nodes.unique(return_inverse=True)
+        if self._is_bare is None:
+            self._is_bare = is_bare(self.model)
+        options: dict[str, Any] = {"use_cache": False}
+        if trees.mask is not None:
+            kind = next(self.model.parameters()).dtype
+            seen = trees.mask.to(ids.device)
+            options["attention_mask"] = torch.zeros(seen.shape, dtype=kind, device=ids.device).masked_fill_(
+                ~seen, torch.finfo(kind).min
+            )
+            options["position_ids"] = trees.places.to(ids.device)
+        with output_layer(self.model, used, skip=self._is_bare) as hidden:
+            out = self.model(input_ids=trees.ids.to(ids.device), **options)
+        head = self.model.get_output_embeddings() if self._is_bare else None
+        weight, bias = (None, None) if head is None else (head.weight, head.bias)
+        logp, entropy = TokenStatistics.apply(
+            out.logits, weight, bias, at[mask[read]], ids[mask], temperature, torch.is_grad_enabled()
+        )
+        return logp, entropy, hidden[0][at]
 
-    def _shares(self) -> bool:
-        names = ("is_activation_checkpointing", "is_gradient_checkpointing")  # the first since transformers 5
-        checkpointing = next((getattr(self.model, name) for name in names if hasattr(self.model, name)), False)
-        checkpointing = checkpointing and self.model.training
-        return self._can_share and self._takes.positions and not checkpointing  # which keeps no cache
-
-    def _shared(
-        self, ids: Tensor, read: Tensor, first: Tensor, length: Tensor, prompts: list[tuple[int, ...]]
-    ) -> tuple[Tensor, Tensor]:
-        """Read each prompt once, but for its last token, and then every row from there on."""
-        device = ids.device
-        number = {prompt: i for i, prompt in enumerate(dict.fromkeys(prompts))}
-        longest = max(map(len, number))
-        padded = torch.tensor([(0,) * (longest - len(p)) + p for p in number], device=device)
-        mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in number], device=device)
-        cache = DynamicCache(config=self.model.config)
-        if longest:
-            nothing = torch.zeros(padded.shape, dtype=torch.bool, device=device)
-            places = (mask.cumsum(1) - 1).clamp(min=0)
-            self._forward(padded, nothing, {self._takes.cache: cache, "use_cache": True}, mask, places)
-            pick = torch.tensor([number[prompt] for prompt in prompts], device=device)
-            cache.reorder_cache(pick)  # type: ignore[arg-type]  # a long tensor is one
-            mask = mask[pick]
-        else:
-            mask = mask.new_zeros(len(prompts), 0)
-        start = first - 1
-        steps = torch.arange(int((length - start).max()), device=device)
-        places = start[:, None] + steps  # [B, C]
-        real = steps < (length - start)[:, None]
-        places_read = places.clamp(max=ids.shape[1] - 1)
-        rest = torch.where(real, ids.gather(1, places_read), 0)
-        select = real & read.gather(1, (places_read + 1).clamp(max=ids.shape[1] - 1))
-        mask = torch.cat([mask, real.to(mask.dtype)], dim=1)
-        return self._forward(rest, select, {self._takes.cache: cache, "use_cache": True}, mask, places)
-
-    def _forward(
-        self,
-        ids: Tensor,
-        select: Tensor,
-        options: dict[str, Any],
-        mask: Tensor | None = None,
-        places: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        if places is not None:
-            options["position_ids"] = places
-        with output_layer(self.model, select) as hidden:
-            out = self.model(input_ids=ids, attention_mask=mask, **options)
-        return out.logits.float(), hidden[0]
+    def _planted(self, ids: Tensor, read: Tensor) -> tuple[Trees, Tensor]:
+        """Return the trees of what has to be read, and the node before each chosen position."""
+        rows = read.any(dim=1).nonzero()[:, 0].tolist()
+        chosen = read.cpu().numpy()
+        sequences = []
+        for b, row in zip(rows, ids[rows].tolist(), strict=True):
+            sequences.append(tuple(row[: int(chosen[b].nonzero()[0][-1])]))
+        trees = plant(sequences, self._pair_cost if self._can_share else None)
+        found = [path[chosen[b].nonzero()[0] - 1] for b, path in zip(rows, trees.nodes, strict=True)]
+        return trees, torch.from_numpy(np.concatenate(found)).to(ids.device)

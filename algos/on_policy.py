@@ -64,6 +64,7 @@ class OnPolicy:
         trackers: Where metrics go beside the folder.
         callbacks: Called between updates, in this order; see :class:`~tetrathlon.algos.callbacks.Callback`.
         name: What the run's configuration calls the policy, so that ``run:DIR`` can make it again.
+        arguments: With which arguments the policy of that name was made.
         **options: Fields of :class:`Options`.
 
     Raises:
@@ -97,6 +98,7 @@ class OnPolicy:
         trackers: Sequence[Tracker] = (),
         callbacks: Sequence[Callback] = (),
         name: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         if checkpoint_every < 1:
@@ -115,6 +117,7 @@ class OnPolicy:
         config = {
             "algorithm": type(self).__name__,
             "policy": name,
+            "policy_arguments": dict(arguments or {}),
             "env": self.collector.env_id,
             "kwargs": self.collector.kwargs,
             "options": asdict(self.options),

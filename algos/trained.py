@@ -35,14 +35,14 @@ def trained_policy(
     """
     folder = Path(folder).expanduser()
     told = f"policy 'run:{folder}'"
-    name = _name(folder, told)
+    name, arguments = _named(folder, told)
     try:
         found = Checkpoints(folder / "checkpoints").load()
     except ValueError as error:
         raise PolicyError(f"{told}: {error}") from error
     if found is None:
         raise PolicyError(f"{told}: there is no checkpoint in {folder / 'checkpoints'} yet")
-    policy = make_policy(name, env, seed=seed, temperature=temperature)
+    policy = make_policy(name, env, seed=seed, temperature=temperature, arguments=arguments)
     if not isinstance(policy, TrainablePolicy):
         raise PolicyError(f"{told} was trained as {name!r}, which now is a {type(policy).__name__}: no TrainablePolicy")
     weights = dict(found[1]["learner"]["policy"])
@@ -60,8 +60,8 @@ def trained_policy(
     return policy
 
 
-def _name(folder: Path, told: str) -> str:
-    """Return by what name a run made its policy."""
+def _named(folder: Path, told: str) -> tuple[str, dict[str, Any]]:
+    """Return by what name, and with which arguments, a run made its policy."""
     path = folder / _CONFIG
     if not folder.is_dir():
         raise PolicyError(f"{told}: there is no folder {str(folder)!r}")
@@ -79,4 +79,4 @@ def _name(folder: Path, told: str) -> str:
             f"{told}: the run was given a policy that has no name; make that policy, and load the weights by "
             "Checkpoints(folder).load()"
         )
-    return name
+    return name, config.get("policy_arguments") or {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from tetrathlon.usage import UsageError, at_least, environment, made, nearest, policy_of
+from tetrathlon.usage import UsageError, arguments, at_least, environment, made, nearest, policy_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -36,6 +36,9 @@ class Train:
     """Environment; tetrathlon envs lists them."""
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
     """smollm2, hf:PATH_OR_ID, control, char, run:DIR or module:object: a policy that can be trained."""
+    model: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...", help_behavior_hint="")] = ()
+    """Arguments of the policy. A language model takes dtype, lora, checkpointing, compiled, critic; control takes
+    hidden."""
     updates: Annotated[int, tyro.conf.arg(metavar="N")] = 100
     """Updates in all, those of a resumed run included."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
@@ -84,7 +87,7 @@ class Train:
         folder = self.out or Path("runs") / f"{self.algorithm}-{env_id.rpartition('/')[2]}"
         probe = made(env_id, kwargs)
         try:
-            policy = policy_of(self.policy, probe, options["seed"], 1.0)
+            policy = policy_of(self.policy, probe, options["seed"], 1.0, arguments("model", self.model))
         finally:
             probe.close()
         if not isinstance(policy, TrainablePolicy):
@@ -103,6 +106,7 @@ class Train:
                     trackers=[_Shown(progress, bar), *self._trackers(folder)],
                     callbacks=self._callbacks(policy, env_id, kwargs, bool(options["kl_coef"])),
                     name=self.policy,
+                    arguments=arguments("model", self.model),
                     **options,
                 )
             except (RunError, TypeError, ImportError) as error:
@@ -115,12 +119,12 @@ class Train:
             finally:
                 trainer.close()
         seconds = time.perf_counter() - started
-        self._report(policy, env_id, kwargs, folder)
+        self._report(policy, env_id, kwargs, folder, options["seed"])
         console.print(f"{seconds:.0f} s; saved in {folder}", markup=False, soft_wrap=True)
         console.print(f"report: {folder / 'report.html'}", markup=False, soft_wrap=True)
         return 0
 
-    def _report(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any], folder: Path) -> None:
+    def _report(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> None:
         """Write what changed in the tokens, where the policy has any, and the page."""
         from tetrathlon.agents.token_view import token_view
         from tetrathlon.benchmarks.training_page import write_training_report
@@ -128,7 +132,7 @@ class Train:
 
         probe = made(env_id, kwargs)
         try:
-            start = policy_of(self.policy, probe, 0, 1.0)
+            start = policy_of(self.policy, probe, seed, 1.0, arguments("model", self.model))
         finally:
             probe.close()
         one_a_group = {episode.group: episode for episode in load_episodes(folder)}

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,20 +22,26 @@ class UsageError(Exception):
     """The command is wrong; the message is one line that says what would be right."""
 
 
+def arguments(option: str, settings: Iterable[str]) -> dict[str, Any]:
+    """Return what the words KEY=VALUE of an option say; a value is JSON, or else text."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.isidentifier():
+            raise UsageError(f"--{option} takes KEY=VALUE, got {setting!r}")
+        try:
+            found[key] = json.loads(value)
+        except json.JSONDecodeError:
+            found[key] = value
+    return found
+
+
 def environment(name: str, split: str, settings: Iterable[str]) -> tuple[str, dict[str, Any]]:
     """Return the full id and the constructor arguments, ``split`` among them where it is taken."""
     from tetrathlon.agents.naming import look_here
     from tetrathlon.envs.registry import split_argument
 
-    kwargs: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key.isidentifier():
-            raise UsageError(f"--env takes KEY=VALUE, got {setting!r}")
-        try:
-            kwargs[key] = json.loads(value)
-        except json.JSONDecodeError:
-            kwargs[key] = value
+    kwargs = arguments("env", settings)
     module, colon, _ = name.partition(":")
     here = look_here() if colon else ""  # as for a policy that is named module:object
     try:
@@ -100,12 +106,18 @@ def _defaults(env_id: str) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
-def policy_of(name: str, env: gym.Env[Any, Any], seed: int, temperature: float) -> Policy:
+def policy_of(
+    name: str,
+    env: gym.Env[Any, Any],
+    seed: int,
+    temperature: float,
+    arguments: Mapping[str, Any] | None = None,
+) -> Policy:
     """Return the policy that ``name`` stands for."""
     from tetrathlon.agents.naming import PolicyError, make_policy
 
     try:
-        return make_policy(name, env, seed=seed, temperature=check_temperature(temperature))
+        return make_policy(name, env, seed=seed, temperature=check_temperature(temperature), arguments=arguments)
     except PolicyError as error:
         raise UsageError(str(error)) from error
 

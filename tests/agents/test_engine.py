@@ -236,20 +236,25 @@ class Counter:
 
     def __init__(self, model):
         self.shapes = []
-        model.register_forward_pre_hook(self, with_kwargs=True)
+        self.hook = model.register_forward_pre_hook(self, with_kwargs=True)
 
     def __call__(self, module, args, kwargs):
         self.shapes.append(tuple(kwargs["input_ids"].shape))
 
 
-def test_equal_prompts_are_read_once_and_finished_rows_leave():
-    model = llama()
+def test_rows_that_have_said_the_same_are_read_once_and_finished_rows_leave():
+    model = llama(initializer_range=0.35)  # so sure of itself that rows often say the same
     counter = Counter(model)
-    engine = TorchEngine(model, [])
-    out = engine.generate([[5, 6, 7]] * 8 + [[9, 9]], Sampling(max_tokens=4), [1] * 4 + [None] * 5)
-    assert counter.shapes == [(2, 3), (5, 1), (5, 1), (5, 1)]
-    assert [len(c.ids) for c in out] == [1] * 4 + [4] * 5
-    assert len({tuple(c.ids) for c in out[4:8]}) > 1
+    prompts, limits = [[5, 6, 7]] * 40 + [[9, 9]], [1] * 10 + [None] * 31
+    out = TorchEngine(model, []).generate(prompts, Sampling(max_tokens=4, seed=0), limits)
+    counter.hook.remove()
+    rows = [(prompt, c.ids) for prompt, c in zip(prompts, out, strict=True)]
+    states = [len({(*prompt, *ids[:k]) for prompt, ids in rows if len(ids) > k}) for k in range(1, 4)]
+    assert counter.shapes == [(2, 3), *((count, 1) for count in states)]
+    assert 2 < states[0] < 31 and states[0] < states[1] < states[2]
+    assert [len(c.ids) for c in out] == [1] * 10 + [4] * 31
+    for prompt, completion in zip(prompts, out, strict=True):
+        assert completion.logps == pytest.approx(logps_by_hand(model, prompt, completion.ids), abs=1e-5)
 
 
 def test_eos_is_sampled_never_added_and_pad_may_be_eos():
@@ -313,14 +318,33 @@ def test_draws_follow_the_distribution():
     uniform = torch.rand(n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     for temperature in (1.0, 0.5):
         expected = (logits[0] / temperature).softmax(-1)
-        tokens, logps = _draw(logits.expand(n, -1), Sampling(temperature=temperature), uniform)
+        tokens, logps = _draw(logits, torch.zeros(n, dtype=torch.long), Sampling(temperature=temperature), uniform)
         counts = torch.bincount(tokens, minlength=5) / n
         assert torch.allclose(counts, expected, atol=4 * 0.5 / math.sqrt(n))
         assert counts[2] == counts[4] == 0
         assert torch.allclose(logps, expected.log()[tokens])
     ends = torch.tensor([0.0, 1 - 2**-53, 1.0], dtype=torch.float64)
-    tokens, _ = _draw(logits.expand(3, -1), Sampling(), ends)
+    tokens, _ = _draw(logits, torch.zeros(3, dtype=torch.long), Sampling(), ends)
     assert tokens.tolist() == [0, 3, 3]
+
+
+def test_draws_are_those_of_the_whole_distribution_function():
+    """Blocks choose what one sum over all tokens would, where numbers are not within rounding of a border."""
+    torch.manual_seed(0)
+    logits = 4 * torch.randn(3, 1000)
+    logits[1, 256:768] = -math.inf  # two whole blocks of nothing
+    state = torch.arange(3).repeat(2000)
+    uniform = torch.rand(len(state), dtype=torch.float64)
+    tokens, logps = _draw(logits, state, Sampling(), uniform)
+    total = logits.double().softmax(-1).cumsum(-1)[state]
+    expected = torch.searchsorted(total, uniform[:, None], right=True)[:, 0]
+    apart = (total - uniform[:, None]).abs().amin(-1) > 1e-6
+    assert apart.float().mean() > 0.95
+    assert torch.equal(tokens[apart], expected[apart])
+    assert torch.allclose(logps, logits.log_softmax(-1)[state, tokens])
+    ends = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    first, last = _draw(logits[1:2], torch.zeros(2, dtype=torch.long), Sampling(), ends)[0].tolist()
+    assert (first, last) == (0, 999)
 
 
 def test_training_mode_comes_back():

@@ -239,9 +239,13 @@ class TestProbabilities:
 
     # trl#6789, trl#7269
     def test_a_cut_distribution_is_refused(self) -> None:
+        with pytest.raises(
+            ValueError, match=r"top_p must be 1 and top_k 0, got 0.9 and 0: samples of a cut distribution"
+        ):
+            Sampling(top_p=0.9)
         for cut in ({"top_p": 0.9}, {"top_k": 20}, {"min_p": 0.1}):
             (name,) = cut
-            with pytest.raises(TypeError, match=name):
+            with pytest.raises((TypeError, ValueError), match=name):
                 Sampling(**cut)
             with pytest.raises(TypeError, match=name):
                 LanguagePolicy(net("rotary"), tokenizer(), **cut)

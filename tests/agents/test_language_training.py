@@ -9,10 +9,18 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    GraniteConfig,
+    GraniteForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 
 from tests.agents import test_language
 from tests.agents.test_language import CHATML, tokenizer
+from tetrathlon.agents import scoring
 from tetrathlon.agents.decisions import Decisions
 from tetrathlon.agents.language import LanguagePolicy
 from tetrathlon.agents.rollout import Rollout, Start
@@ -114,27 +122,91 @@ def models() -> list[Any]:
     return [LlamaForCausalLM(llama), GPT2LMHeadModel(gpt2)]
 
 
-@pytest.mark.parametrize("model", models(), ids=["rotary", "learned"])
-def test_a_row_says_the_same_alone_in_a_batch_and_beside_its_group(model: Any) -> None:
-    """Positions count real tokens whatever padding there is, and shared prompts change no value and no gradient."""
-    made = LanguagePolicy(model, tokenizer(CHATML), max_tokens=6)
+def plain(model: Any, batch: Decisions, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities and entropies [N] by the model's own forward pass of whole rows."""
+    ids = batch.inputs["ids"]
+    logp = (model(ids).logits[:, :-1] / temperature).log_softmax(-1)[batch.mask[:, 1:]]
+    return logp.gather(-1, ids[batch.mask][:, None])[:, 0], -(logp.exp() * logp).sum(-1)
+
+
+def told(model: Any, logp: torch.Tensor, entropy: torch.Tensor) -> list[torch.Tensor]:
+    """Both with the gradients of a loss that weighs them unevenly."""
+    model.zero_grad()
+    weights = torch.linspace(-1, 1, len(logp))
+    (weights * logp + 0.1 * weights.flip(0) * entropy).sum().backward()
+    gradients = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+    return [logp.detach(), entropy.detach(), gradients / gradients.norm()]
+
+
+def scaled() -> Any:
+    """A model that does something to the logits of its output layer."""
+    torch.manual_seed(0)
+    config = GraniteConfig(
+        vocab_size=260,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        logits_scaling=0.5,
+        initializer_range=0.5,
+    )
+    return GraniteForCausalLM(config)
+
+
+def biased() -> Any:
+    model = models()[0]
+    model.lm_head = torch.nn.Linear(16, 260)
+    return model
+
+
+@pytest.mark.parametrize(("attention", "cells", "temperature"), [("sdpa", 10**9, 1.0), ("eager", 1000, 0.7)])
+@pytest.mark.parametrize("model", [*models(), scaled(), biased()], ids=["rotary", "learned", "scaled", "biased"])
+def test_a_row_says_the_same_alone_in_a_batch_and_beside_its_group(
+    model: Any, temperature: float, cells: int, attention: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is shared, packed and cut in parts, values and gradients are those of the model's own forward pass."""
+    monkeypatch.setitem(scoring._CELLS, "cpu", cells)
+    model.set_attn_implementation(attention)
+    made = LanguagePolicy(model, tokenizer(CHATML), max_tokens=6, temperature=temperature)
     batch = made.collate(rows(play(made)))
+    expected = told(model, *plain(model, batch, temperature))
     assert made._scorer._can_share
-    results = {}
+    assert made._scorer._planted(batch.inputs["ids"], batch.mask)[0].mask is not None
     for share in (True, False):
         made._scorer._can_share = share
-        made.zero_grad()
         evaluation = made.evaluate(batch)
-        (evaluation.logp + 0.1 * evaluation.entropy)[batch.mask].sum().backward()
-        gradients = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
-        results[share] = (evaluation.logp.detach(), evaluation.entropy.detach(), gradients)
-    for one, other in zip(*results.values(), strict=True):
-        assert torch.allclose(one, other, atol=1e-4, rtol=1e-4)
+        found = told(model, evaluation.logp[batch.mask], evaluation.entropy[batch.mask])
+        for one, other in zip(found, expected, strict=True):
+            assert torch.allclose(one, other, atol=1e-5, rtol=1e-5)
+    assert made._scorer._is_bare is (type(model) is not GraniteForCausalLM)
     alone = torch.cat([made.evaluate(batch.select([b])).logp for b in range(len(batch))])
-    assert torch.allclose(alone[batch.mask], results[True][0][batch.mask], atol=1e-5)
-    logits = model(batch.inputs["ids"]).logits[:, :-1].log_softmax(-1)
-    direct = logits.gather(-1, batch.inputs["ids"][:, 1:, None])[..., 0]
-    assert torch.allclose(direct[batch.mask[:, 1:]], results[True][0][batch.mask], atol=1e-5)
+    assert torch.allclose(alone[batch.mask], expected[0], atol=1e-5)
+
+
+def test_checkpointing_keeps_what_is_shared() -> None:
+    model = models()[0]
+    made = LanguagePolicy(model, tokenizer(CHATML), max_tokens=6)
+    batch = made.collate(rows(play(made)))
+    before = made.evaluate(batch)
+    expected = told(model, before.logp[batch.mask], before.entropy[batch.mask])
+    model.gradient_checkpointing_enable()
+    after = made.train().evaluate(batch)
+    for one, other in zip(told(model, after.logp[batch.mask], after.entropy[batch.mask]), expected, strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+
+
+def test_equal_beginnings_are_read_once() -> None:
+    """Also those of answers, and of the prompts of different groups."""
+    model = models()[0]
+    made = LanguagePolicy(model, tokenizer(CHATML), max_tokens=6)
+    batch = made.collate(rows(play(made, turns=1, group=4)))
+    read: list[int] = []
+    model.model.embed_tokens.register_forward_hook(lambda module, args, out: read.append(args[0].numel()))
+    made.evaluate(batch)
+    ends = torch.where(batch.mask, torch.arange(batch.mask.shape[1]), 0).amax(1).tolist()
+    texts = [tuple(ids[:end]) for ids, end in zip(batch.inputs["ids"].tolist(), ends, strict=True)]
+    apart = len({text[:k] for text in texts for k in range(1, len(text) + 1)})
+    assert apart <= read[-1] < 1.4 * apart < sum(ends) / 2
 
 
 def test_padding_and_what_is_not_decided_have_no_part() -> None:
@@ -151,12 +223,17 @@ def test_padding_and_what_is_not_decided_have_no_part() -> None:
     assert bool((before.logp[~batch.mask] == 0).all())
 
 
+def statistics(logits: torch.Tensor, ids: torch.Tensor, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """One id a distribution, and the logits are given."""
+    return TokenStatistics.apply(logits, None, None, torch.arange(len(ids)), ids, temperature, True)
+
+
 def test_gradients_of_statistics() -> None:
     torch.manual_seed(1)
     logits = torch.randn(5, 7, dtype=torch.float32, requires_grad=True)
     ids = torch.tensor([0, 6, 3, 3, 1])
     weights = torch.randn(2, 5)
-    logp, entropy = TokenStatistics.apply(logits, ids, 0.7)
+    logp, entropy = statistics(logits, ids, 0.7)
     (weights[0] * logp + weights[1] * entropy).sum().backward()
     mine, logits.grad = logits.grad, None
     usual = (logits / 0.7).log_softmax(-1)
@@ -175,13 +252,13 @@ def test_gradients_of_statistics() -> None:
             -0.145078,
         ),
     ):
-        value = TokenStatistics.apply(torch.tensor(given), torch.tensor([0]), temperature)[0]
+        value = statistics(torch.tensor(given), torch.tensor([0]), temperature)[0]
         assert value.item() == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_forbidden_token_moves_nothing() -> None:
     logits = torch.tensor([[0.0, -torch.inf, 1.0]], requires_grad=True)
-    logp, entropy = TokenStatistics.apply(logits, torch.tensor([2]), 1.0)
+    logp, entropy = statistics(logits, torch.tensor([2]), 1.0)
     (logp + entropy).sum().backward()
     assert torch.isfinite(entropy).all() and logits.grad is not None
     assert torch.isfinite(logits.grad).all() and logits.grad[0, 1] == 0

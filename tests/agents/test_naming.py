@@ -271,3 +271,19 @@ def test_names_for_reports(env: gym.Env[Any, Any]) -> None:
     assert policy_name(mine) == "mine"
     assert policy_name(make_policy(mine, env)) == "mine"
     assert policy_name(RandomPolicy) == policy_name(RandomPolicy(env.action_space)) == "RandomPolicy"
+
+
+def test_arguments_reach_what_makes_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = gym.make("CartPole-v1")
+    policy: Any = make_policy("control", env, arguments={"hidden": [8]})
+    assert policy.actor[0].out_features == 8
+    (tmp_path / "mine.py").write_text(
+        "def made(observation_space, action_space, answer=1):\n    return lambda seen: answer"
+    )
+    monkeypatch.chdir(tmp_path)
+    mine = make_policy("mine:made", env, arguments={"answer": 0})
+    assert mine.act(np.zeros((2, 4))).actions.tolist() == [0, 0]
+    with pytest.raises(PolicyError, match=r"policy 'random' takes no arguments, got hidden"):
+        make_policy("random", env, arguments={"hidden": [8]})
+    with pytest.raises(PolicyError, match="colour"):
+        make_policy("control", env, arguments={"colour": 1})
