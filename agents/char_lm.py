@@ -46,7 +46,7 @@ def char_lm(
         raise ValueError(f"characters must differ, got {characters!r}")
     if size % heads:
         raise ValueError(f"heads must divide size {size}, got {heads}")
-    tokenizer = _tokenizer(characters)
+    tokenizer = character_tokenizer(characters)
     eos = tokenizer.eos_token_id
     config = LlamaConfig(
         vocab_size=len(tokenizer),
@@ -68,7 +68,8 @@ def char_lm(
     return LanguagePolicy(model.eval(), tokenizer, seed=seed, **options)
 
 
-def _tokenizer(characters: str) -> Any:
+def character_tokenizer(characters: str) -> Any:
+    """Return a tokenizer whose tokens are ``characters``, an unknown one and an end of text."""
     from tokenizers import Regex, Tokenizer, decoders
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Split
