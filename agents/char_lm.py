@@ -65,7 +65,9 @@ def char_lm(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    return LanguagePolicy(model.eval(), tokenizer, seed=seed, **options)
+    policy = LanguagePolicy(model.eval(), tokenizer, seed=seed, **options)
+    policy.default_lr = 1e-3  # weights that know nothing yet have far to go
+    return policy
 
 
 def character_tokenizer(characters: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,8 @@ class ControlPolicy(TrainablePolicy):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        if any(width < 1 for width in hidden):
-            raise ValueError(f"hidden must be widths of at least 1, got {tuple(hidden)}")
+        if not isinstance(hidden, Sequence) or not all(isinstance(width, Integral) and width >= 1 for width in hidden):
+            raise ValueError(f"hidden must be a list of widths of at least 1, got {hidden!r}")
         self.observation_space, self.action_space = observation_space, action_space
         self.distribution = distribution_of(action_space, log_std=log_std)
         self.generator = torch.Generator().manual_seed(seed)

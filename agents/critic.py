@@ -31,7 +31,8 @@ class ValueHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Return values [N] of hidden states [N, H]."""
-        return self.layers((hidden.detach() if self.detach else hidden).float())[:, 0]
+        with torch.autocast(hidden.device.type, enabled=False):  # bfloat16 knows a value to a percent
+            return self.layers((hidden.detach() if self.detach else hidden).float())[:, 0]
 
 
 class OwnCritic(nn.Module):

@@ -142,7 +142,7 @@ class LanguagePolicy(TrainablePolicy):
             dtype = "mixed" if torch.device(device).type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
         if dtype not in ("float32", "bfloat16", "mixed"):
             raise ValueError(f"dtype must be 'auto', 'float32', 'bfloat16' or 'mixed', got {dtype!r}")
-        if lora < 0:
+        if not isinstance(lora, int) or lora < 0:
             raise ValueError(f"lora must be a rank of at least 1, or 0 for none, got {lora!r}")
         weights = torch.bfloat16 if dtype == "bfloat16" else torch.float32
         with _no_progress_bar():
@@ -254,13 +254,16 @@ class LanguagePolicy(TrainablePolicy):
     def evaluate(self, decisions: Decisions) -> Evaluation:
         """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.evaluate`."""
         mask = decisions.mask
+        read = mask | decisions.final
+        if not read.any():  # rows in which the context was full from the start
+            nothing = torch.zeros(mask.shape, device=mask.device)
+            return Evaluation(nothing, nothing, None if self.critic is None else nothing)
         ids = decisions.inputs["ids"]
         final = decisions.final if isinstance(self.critic, ValueHead) else None
         with self._precision():
             logp, entropy, hidden = self._scorer(ids, mask, final, temperature=self.temperature)
             value = None
             if self.critic is not None:
-                read = mask | decisions.final
                 value = _placed(self.critic(ids, read) if final is None else self.critic(hidden), read)
         return Evaluation(_placed(logp, mask), _placed(entropy, mask), value)
 

@@ -80,8 +80,12 @@ def make_policy(
         raise PolicyError(f"policy {name!r} takes no arguments, got {', '.join(given)}")
     try:
         return _made(name, env, seed, temperature, given)
-    except TypeError as error:
-        if given and any(f"argument '{key}'" in str(error) for key in given):
+    except (TypeError, ValueError) as error:
+        # Of what the house itself makes, an argument is wrong; in another's class or factory it may be a fault.
+        is_ours = name in FORMS or name.partition(":")[0] == "hf"
+        if isinstance(error, PolicyError) or not given:
+            raise
+        if is_ours or any(f"argument '{key}'" in str(error) for key in given):
             raise PolicyError(f"policy {name!r}: {error}") from error
         raise
 

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 _STEP = 1.25  # from one width that is tried to the next
+_MOST_PAIRS = 2**27
+"""Largest mask. It is there as bool and in the type of the weights: 0.7 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def plant(sequences: Sequence[tuple[int, ...]], pairs: float | None) -> Trees:
     room = float(width)
     while pairs is not None and room < _STEP * total:
         rows, used = _filled(lengths, common, int(room))
-        if (cost := len(rows) * used * (1 + pairs * used)) < least:
+        if len(rows) * used**2 <= _MOST_PAIRS and (cost := len(rows) * used * (1 + pairs * used)) < least:
             best, least = rows, cost
         room *= _STEP
     return _laid([[(order[i], common[i]) for i in row] for row in best], sequences)
@@ -80,6 +82,7 @@ def _filled(lengths: list[int], common: list[int], room: int) -> tuple[list[list
 def _laid(rows: list[list[tuple[int, int]]], sequences: Sequence[tuple[int, ...]]) -> Trees:
     """Lay out rows of (sequence, how much of it the one before it in the row begins with)."""
     paths: list[np.ndarray] = [np.empty(0, dtype=np.int64)] * len(sequences)
+    new = [0] * len(sequences)  # how many nodes are not of an earlier sequence
     ends = []
     for row in rows:
         end, path = 0, np.empty(0, dtype=np.int64)
@@ -87,6 +90,7 @@ def _laid(rows: list[list[tuple[int, int]]], sequences: Sequence[tuple[int, ...]
             kept = path[: shared if at else 0]
             fresh = len(sequences[b]) - len(kept)
             path = paths[b] = np.concatenate([kept, np.arange(end, end + fresh)])
+            new[b] = fresh
             end += fresh
         ends.append(end)
     width = max(ends)
@@ -100,7 +104,8 @@ def _laid(rows: list[list[tuple[int, int]]], sequences: Sequence[tuple[int, ...]
             ids[r, path] = sequences[b]
             places[r, path] = np.arange(count)
             if mask is not None:
-                mask[r][np.ix_(path, path)] |= np.tri(count, dtype=np.bool_)
+                old = count - new[b]
+                mask[r][np.ix_(path[old:], path)] = np.tri(new[b], count, old, dtype=np.bool_)
             paths[b] = path + r * width
     return Trees(
         torch.from_numpy(ids),

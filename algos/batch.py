@@ -143,7 +143,8 @@ def prepare(
             row, average = moving_average(score, average or MovingAverage(options.baseline_decay))
         batch.advantage = row[:, None].expand_as(batch.reward).clone()
     if options.normalize:
-        batch.advantage = whiten(batch.advantage, mask, ddof=1)
+        # A row that could not be scored teaches nothing: its 0 is no advantage that a mean could be taken from.
+        batch.advantage = whiten(batch.advantage, mask & score.isfinite()[:, None], ddof=1)
     return batch, average
 
 

@@ -129,7 +129,7 @@ class EarlyStop:
 
     def before(self, metrics: dict[str, float]) -> None:
         """Take the start as what has to be beaten."""
-        if self.metric in metrics:
+        if self.metric in metrics and not math.isnan(metrics[self.metric]):
             self._best = self._sign * metrics[self.metric]
 
     def __call__(self, number: int, metrics: dict[str, float], /) -> bool:

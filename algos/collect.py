@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -196,14 +197,14 @@ class Collector:
             self._score(fresh)
             played += fresh
             for group in _by_group(fresh):
-                is_useful = not play.resample or self._is_useful(group)
-                (kept if is_useful else rest).append((version, group))
+                is_useful = self._is_useful(group)
+                (kept if is_useful or not play.resample else rest).append((version, group))
                 useful, dealt = useful + is_useful, dealt + 1
                 self._note(group)
         self._spare = kept[play.groups :]
         chosen = kept[: play.groups] or rest[: play.groups]
         metrics = {"crashes": float(crashes)}
-        if dealt:
+        if dealt and play.group_size > 1:
             metrics["useful_groups"] = useful / dealt
         if play.instances:
             metrics["solved_instances"] = self.starts.solved / play.instances
@@ -216,7 +217,7 @@ class Collector:
 
     def _is_useful(self, group: Sequence[Episode]) -> bool:
         fair = scorable(group)
-        if len({episode.total_reward for episode in fair}) < 2:
+        if len({reward for episode in fair if isfinite(reward := episode.total_reward)}) < 2:
             return False
         low, high = self.play.band
         return low <= _mean([episode.is_success for episode in fair]) <= high

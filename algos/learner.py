@@ -24,6 +24,7 @@ from tetrathlon.envs.episode import Episode, scorable
 Rows = Sequence[Sequence[Episode]]
 _LR = 3e-4
 _PROBED = 1024
+_MOST_SKIPPED = 5
 
 
 class NotFinite(FloatingPointError):
@@ -36,6 +37,23 @@ class NotFinite(FloatingPointError):
     def __init__(self, message: str, batch: Decisions) -> None:
         super().__init__(message)
         self.batch = batch
+
+
+def learnable(policy: TrainablePolicy) -> list[nn.Parameter]:
+    """Return the weights that learn.
+
+    Raises:
+        ValueError: There are none, or they have 16 bits, in which most updates round to nothing.
+    """
+    trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+    if not trained:
+        raise ValueError(f"{type(policy).__name__} has no parameter that learns (requires_grad)")
+    if narrow := {p.dtype for p in trained if p.dtype in (torch.bfloat16, torch.float16)}:
+        raise ValueError(
+            f"weights that learn are {', '.join(map(str, narrow))}, in which an update of 1e-5 rounds to nothing; "
+            "keep them in float32 and compute in 16 bits by autocast"
+        )
+    return trained
 
 
 class Learner:
@@ -52,17 +70,16 @@ class Learner:
     """
 
     def __init__(self, policy: TrainablePolicy, options: Options, updates: int | None = None) -> None:
-        trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-        if not trained:
-            raise ValueError(f"{type(policy).__name__} has no parameter that learns (requires_grad)")
-        if narrow := {p.dtype for p in trained if p.dtype in (torch.bfloat16, torch.float16)}:
-            raise ValueError(
-                f"weights that learn are {', '.join(map(str, narrow))}, in which an update of 1e-5 rounds to nothing; "
-                "keep them in float32 and compute in 16 bits by autocast"
-            )
+        trained = learnable(policy)
         self.policy, self.options, self.updates = policy, options, updates
         self.round = 0
+        self._skipped = 0  # updates in a row in which nothing could be scored
         self.reference = policy.snapshot() if options.needs_reference else None
+        if options.reference_decay is not None and not any(True for _ in (self.reference or policy).parameters()):
+            raise ValueError(
+                f"reference_decay={options.reference_decay!r}: the reference of this policy has no weights that could "
+                "follow; with LoRA it is the model without its adapter"
+            )
         self.average: MovingAverage | None = None
         critic = getattr(policy, "critic", None)
         of_critic = {id(p) for p in critic.parameters()} if isinstance(critic, nn.Module) else set()
@@ -91,7 +108,8 @@ class Learner:
     def update(self, collected: Rows, versions: Sequence[int] | None = None) -> dict[str, float]:
         """Learn from B rows of fresh episodes; return what to watch.
 
-        Episodes whose grader failed take no part and are counted (metric ``unscorable``).
+        Episodes whose grader failed take no part and are counted (metric ``unscorable``); where it failed for all,
+        nothing is learnt.
 
         Args:
             collected: B rows.
@@ -99,7 +117,8 @@ class Learner:
 
         Raises:
             TypeError: Advantages need a critic and the policy has none.
-            ValueError: The policy decided nothing in what was collected.
+            ValueError: The policy decided nothing in what was collected, or for the fifth time in a row nothing
+                could be scored.
             NotFinite: A loss or a gradient is not finite; the weights are those before that step.
         """
         start = time.perf_counter()
@@ -107,6 +126,9 @@ class Learner:
         versions = [self.round] * len(collected) if versions is None else versions
         kept = [(row, version) for row, version in zip(map(scorable, collected), versions, strict=True) if row]
         rows = [row for row, _ in kept]
+        if collected and not rows:
+            return self._skip([episode for row in collected for episode in row])
+        self._skipped = 0
         batch = self.policy.collate(rows)
         batch.policy_version = torch.tensor([version for _, version in kept], dtype=torch.long)[batch.source]
         batch = batch.to(self.device)
@@ -123,6 +145,19 @@ class Learner:
         metrics["seconds_prepare"] = prepared - start
         metrics["seconds_optimize"] = time.perf_counter() - prepared
         return metrics
+
+    def _skip(self, failed: Sequence[Episode]) -> dict[str, float]:
+        """Learn nothing from episodes of which none could be scored; a grader that stays broken ends the run."""
+        self._skipped += 1
+        if self._skipped >= _MOST_SKIPPED:
+            why = failed[0].grader_error if failed else "there are none"
+            raise ValueError(
+                f"nothing could be scored in {self._skipped} updates in a row, {len(failed)} episodes in the last; "
+                f"the first of them: {why}"
+            )
+        self.round += 1
+        self._set_temperature()
+        return {"unscorable": float(len(failed)), "seconds_prepare": 0.0, "seconds_optimize": 0.0}
 
     def _optimize(self, batch: Decisions, options: Options) -> dict[str, float]:
         sums: dict[str, float] = defaultdict(float)
@@ -164,7 +199,8 @@ class Learner:
                 most[name] = max(most[name], metrics.pop(name))
             if not math.isfinite(metrics["loss"]):
                 raise self._not_finite("loss", metrics["loss"], minibatch)
-            loss.backward()
+            if part.mask.any():  # else nothing was decided there, and the loss is 0 whatever the weights are
+                loss.backward()
             for name, value in metrics.items():
                 sums[name] += value
         norm = float(nn.utils.clip_grad_norm_(self.policy.parameters(), options.max_grad_norm))
@@ -250,9 +286,10 @@ def _said(batch: Decisions, options: Options, update: int) -> dict[str, float]:
         "cost": float(batch.cost.sum()),
         "cut": float((batch.cut & mask).any(dim=1).float().mean()),
         "staleness": float((update - batch.policy_version).float().mean()),
-        "informative_groups": float(signal.informative.float().mean()),
         "advantage_std": float(batch.advantage[mask].std(correction=0)),
     }
+    if len(signal.informative) < len(batch.group):  # else each is alone, and could not differ from the others
+        told["informative_groups"] = float(signal.informative.float().mean())
     if batch.returns is not None and batch.old_value is not None:
         where = segments_of(options.credit, batch).first
         left = (batch.returns - batch.old_value)[where]

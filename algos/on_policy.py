@@ -13,7 +13,7 @@ from tetrathlon.algos import options as update
 from tetrathlon.algos.callbacks import Callback
 from tetrathlon.algos.collect import Collector, Play, Scorer
 from tetrathlon.algos.denominators import Reduction
-from tetrathlon.algos.learner import Learner, NotFinite, Rows
+from tetrathlon.algos.learner import Learner, NotFinite, Rows, learnable
 from tetrathlon.algos.options import Advantage
 from tetrathlon.algos.run import Run
 from tetrathlon.algos.segments import Level
@@ -69,7 +69,7 @@ class OnPolicy:
 
     Raises:
         TypeError: There is no such option, or the advantages need a critic that the policy has not.
-        ValueError: An option is out of range.
+        ValueError: An option is out of range, or weights that learn have 16 bits, or nothing learns.
         RunError: The folder holds another run.
     """
 
@@ -80,6 +80,10 @@ class OnPolicy:
         def __post_init__(self) -> None:
             Play.__post_init__(self)
             update.Options.__post_init__(self)
+            if self.group_size == 1 and self.advantage in ("group", "leave_one_out"):
+                raise ValueError(
+                    f"advantage={self.advantage!r} compares episodes of a group; group_size must be at least 2, got 1"
+                )
             if self.max_staleness and self.importance_cap is None:
                 raise ValueError(
                     f"max_staleness={self.max_staleness} lets old episodes in; give importance_cap, which corrects them"
@@ -113,6 +117,7 @@ class OnPolicy:
                     "'critic' that gives values"
                 )
             add()
+        learnable(policy)
         self.collector = Collector(policy, env_id, self.options, kwargs=kwargs, scorers=scorers)
         config = {
             "algorithm": type(self).__name__,
@@ -124,9 +129,10 @@ class OnPolicy:
             "checkpoint_every": checkpoint_every,
         }
         self.run = None if run is None else Run(run, config, resume=resume)
+        self._learner: Learner | None = None
 
     def learn(self, updates: int) -> list[dict[str, float]]:
-        """Improve the policy until ``updates`` updates are done, those of a resumed run included.
+        """Improve the policy until ``updates`` updates are done, those of a resumed run and of earlier calls included.
 
         Returns:
             The metrics of the updates that were done now.
@@ -135,7 +141,8 @@ class OnPolicy:
             NotFinite: A loss or a gradient is not finite. The run's folder holds the batch.
             ValueError: Checkpoints are all damaged.
         """
-        learner = Learner(self.policy, self.options, updates)
+        learner = self._learner = self._learner or Learner(self.policy, self.options)
+        learner.updates = updates
         if self.run is not None:
             if (found := self.run.checkpoints.load()) is not None:
                 self._restore(learner, found[1])
@@ -193,7 +200,9 @@ class OnPolicy:
             "learner": learner.state_dict(),
             "starts": self.collector.starts.state_dict(),
             "callbacks": [
-                callback.state_dict() if hasattr(callback, "state_dict") else None for callback in self.callbacks
+                (_kind(callback), callback.state_dict())
+                for callback in self.callbacks
+                if hasattr(callback, "state_dict")
             ],
         }
 
@@ -201,15 +210,23 @@ class OnPolicy:
         learner.load_state_dict(state["learner"])
         self.collector.starts.load_state_dict(state["starts"])
         self.collector.restart()  # its environments are seeded as those of the run that went on from here
-        for callback, saved in zip(self.callbacks, state["callbacks"], strict=False):
-            if saved is not None and hasattr(callback, "load_state_dict"):
-                callback.load_state_dict(saved)
+        # By kind: a run may go on with other callbacks than it began with.
+        saved = list(state["callbacks"])
+        for callback in self.callbacks:
+            at = next((i for i, (kind, _) in enumerate(saved) if kind == _kind(callback)), None)
+            if at is not None and hasattr(callback, "load_state_dict"):
+                callback.load_state_dict(saved.pop(at)[1])
 
     def close(self) -> None:
         """Close the environments and the trackers."""
         self.collector.close()
         for tracker in self.trackers:
             tracker.close()
+
+
+def _kind(callback: Callback) -> str:
+    """Return what tells a callback from others of a run."""
+    return f"{type(callback).__name__}({getattr(callback, 'metric', '')})"
 
 
 class GRPO(OnPolicy):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from tetrathlon.algos.advantages import Scale
 from tetrathlon.algos.denominators import Reduction
@@ -25,7 +25,9 @@ class Options:
     """
 
     advantage: Advantage = "group"
-    """See :data:`Advantage`."""
+    """Relative to the group (``group``: GRPO), to its others (``leave_one_out``: RLOO) or to a critic (``gae``: PPO);
+    the whitened ``returns`` of each decision (REINFORCE++); the score less the mean of the batch (``batch_mean``) or of
+    past ones (``moving_average``: REINFORCE)."""
     scale: Scale = "std"
     """Of group advantages: divided by the group's standard deviation, or centred alone."""
     ddof: int = 1
@@ -59,7 +61,8 @@ class Options:
     importance_cap: float | None = None
     """Largest weight that corrects for a sampler whose probabilities differ from the trainer's; None: no correction."""
     reduction: Reduction = "decision_mean"
-    """How losses of decisions become one; see :data:`~tetrathlon.algos.denominators.Reduction`."""
+    """How losses of decisions become one: their mean, the mean over episodes of the mean of each, or the mean over
+    episodes of their sum over ``length_constant``."""
     length_constant: float | None = None
     """By what ``episode_sum`` divides: the length limit."""
     mask_cut: bool = False
@@ -78,8 +81,8 @@ class Options:
     kl_in: Literal["loss", "reward"] = "loss"
     """Whether the divergence is a loss, or a price on the reward of each decision."""
     kl_estimator: Estimator | None = None
-    """See :data:`~tetrathlon.algos.kl.Estimator`. None: k3 in the loss and k1 in the reward, where k3 would make rare
-    decisions dear instead of those that left the reference."""
+    """How the divergence is estimated (Schulman, 2020). None: k3 in the loss and k1 in the reward, where k3 would make
+    rare decisions dear instead of those that left the reference."""
     reference_decay: float | None = None
     """How much of the reference stays after an update (an exponential mean of the policy); None: it is the start."""
     entropy_coef: float = 0.0
@@ -91,7 +94,8 @@ class Options:
     value_clip: float | None = None
     """How far a value may move from what it was; None: as far as it likes."""
     value_clip_mode: ValueClip = "none"
-    """See :data:`~tetrathlon.algos.losses.ValueClip`."""
+    """Whose error the loss of a value is: its own, the larger of its own and the clipped one's (``max``: PPO2), or the
+    clipped one's (``clipped_only``: Stable-Baselines3)."""
 
     epochs: int = 4
     """Passes over a batch."""
@@ -139,16 +143,28 @@ class Options:
         return self.kl_estimator or ("k3" if self.kl_in == "loss" else "k1")
 
     def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {getattr(self, name)!r}")
+        if self.dual_clip is not None and not self.dual_clip > 1:
+            raise ValueError(f"dual_clip must be above 1, got {self.dual_clip!r}")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be in [0, 1), got {self.betas!r}")
+        if not 0 <= self.baseline_decay < 1:
+            raise ValueError(f"baseline_decay must be in [0, 1), got {self.baseline_decay!r}")
         for name, low in (("epochs", 1), ("minibatches", 1), ("warmup", 0), ("ddof", 0)):
             if getattr(self, name) < low:
                 raise ValueError(f"{name} must be at least {low}, got {getattr(self, name)!r}")
         for name in ("gamma", "lam"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be from 0 to 1, got {getattr(self, name)!r}")
-        for name in ("clip_low", "clip_high", "max_grad_norm", "max_cost", "temperature", "temperature_end"):
+        for name in ("clip_low", "clip_high", "importance_cap", "max_grad_norm", "max_cost"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise ValueError(f"{name} must be above 0, got {value!r}")
-        for name in ("kl_coef", "kl_coef_end", "lr", "value_lr", "weight_decay", "value_coef"):
+        for name in ("temperature", "temperature_end"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise ValueError(f"{name} must be above 0, got {value!r}")
+        for name in ("kl_coef", "kl_coef_end", "lr", "value_lr", "weight_decay", "value_coef", "eps"):
             if (value := getattr(self, name)) is not None and not value >= 0:
                 raise ValueError(f"{name} must be at least 0, got {value!r}")
         if self.temperature is None and self.temperature_end is not None:
@@ -171,3 +187,16 @@ class Options:
                 f"length_constant is the length limit of reduction='episode_sum', got {self.length_constant!r} "
                 f"for {self.reduction!r}"
             )
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "advantage": get_args(Advantage),
+    "scale": get_args(Scale),
+    "credit": get_args(Level),
+    "ratio": get_args(Level),
+    "reduction": get_args(Reduction),
+    "kl_in": ("loss", "reward"),
+    "kl_estimator": (None, *get_args(Estimator)),
+    "value_clip_mode": get_args(ValueClip),
+    "decay": ("constant", "linear", "cosine"),
+}

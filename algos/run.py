@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -48,9 +48,8 @@ class Run:
             except ValueError as error:
                 raise RunError(f"{path} is no JSON ({error}); put it right, or choose another folder") from error
             there.pop(_PLANNED, None)  # a run may go on for longer than was planned
-            if differ := sorted(key for key in {*there, *wanted} if there.get(key) != wanted.get(key)):
-                told = "; ".join(f"{key}: {there.get(key)!r} there, {wanted.get(key)!r} now" for key in differ)
-                raise RunError(f"{self.folder} holds another run ({told})")
+            if differ := "; ".join(_differences(there, wanted)):
+                raise RunError(f"{self.folder} holds another run ({differ})")
         else:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_aside(path, (json.dumps(wanted, indent=1) + "\n").encode())
@@ -60,7 +59,7 @@ class Run:
         for left in self.folder.glob(".*.json*.*"):  # what a kill left half written
             left.unlink(missing_ok=True)
         config = self.folder / _CONFIG
-        planned = json.loads(config.read_text("utf-8")) | {_PLANNED: updates}
+        planned = json.loads(config.read_text("utf-8")) | {_PLANNED: max(updates, update)}
         write_aside(config, (json.dumps(planned, indent=1) + "\n").encode())
         path = self.folder / _METRICS
         if path.is_file():
@@ -94,6 +93,16 @@ class Run:
     def keep(self, episodes: Iterable[Episode]) -> None:
         """Write sample episodes in place of the last ones."""
         save_episodes(self.folder, episodes)
+
+
+def _differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield in words what two configurations do not share, options by their own names."""
+    for name in sorted({*there, *now}):
+        old, new = there.get(name), now.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(old, new)
+        elif old != new:
+            yield f"{name}: {old!r} there, {new!r} now"
 
 
 def _finite(value: float) -> float | None:

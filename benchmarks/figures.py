@@ -137,6 +137,14 @@ _STABLE = (
         look="Healthy: even. Sick: peaks that grow, or 0: no group has a signal.",
     ),
     _Plan(
+        title="Weights that moved",
+        axis="weights in %",
+        lines={"changed": "changed"},
+        is_share=True,
+        look="Healthy: near 100 %. Sick: near 0: the learning rate is below what the weights can show, or no group had "
+        "a signal.",
+    ),
+    _Plan(
         title="Loss",
         axis="loss",
         lines={

@@ -156,12 +156,12 @@ def _samples(history: History) -> str:
         return f'<p class="warn">{escape(excerpt(error, 400))}</p>'
     pictures = Pictures(4_000_000)
     cards = "".join(episode_html(episode, pictures, turns=8) for episode in _chosen(episodes))
-    right = sum(episode.is_success for episode in episodes)
-    return (
-        f'<p class="note">Of the newest checkpoint: the first {_SAMPLES} right and the first {_SAMPLES} other episodes '
-        f"of {len(episodes):,} that were kept, {right:,} of them right.</p>"
-        f'<div class="episodes">{cards}</div>'
-    )
+    kept = f"of {len(episodes):,} that were kept"
+    chosen = f"the first {_SAMPLES} episodes {kept}"
+    if any(episode.last_info.get("is_success") is not None for episode in episodes):
+        right = sum(episode.is_success for episode in episodes)
+        chosen = f"the first {_SAMPLES} right and the first {_SAMPLES} other episodes {kept}, {right:,} of them right"
+    return f'<p class="note">Of the newest checkpoint: {chosen}.</p><div class="episodes">{cards}</div>'
 
 
 def _chosen(episodes: list[Episode]) -> list[Episode]:

@@ -147,6 +147,8 @@ def _badge(episode: Episode) -> str:
         return f'<span class="badge none">not graded: {escape(line(episode.grader_error))}</span>'
     if not episode.ended:
         return '<span class="badge none">unfinished</span>'
+    if episode.last_info.get("is_success") is None:  # an environment that knows rewards alone
+        return '<span class="badge none">over</span>'
     word = "right" if episode.is_success else "wrong"
     return f'<span class="badge {word}">{word}</span>'
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tetrathlon.algos.on_policy import ALGORITHMS
 from tetrathlon.cli import main
 
 TRAIN = ["train", "grpo", "tetrathlon/Arithmetic-v0", "--policy", "tetrathlon.agents.char_lm:char_lm"]
@@ -27,6 +28,9 @@ def test_a_run_shows_how_it_goes_and_goes_on(tmp_path: Path, capsys: pytest.Capt
     assert main([*TRAIN, "--updates", "3", *run, *ENV]) == 2
     assert "holds a run; go on with it" in capsys.readouterr().err
     assert main([*TRAIN, "--updates", "3", "--resume", *run, *ENV]) == 0
+    capsys.readouterr()
+    assert main([*TRAIN, "--updates", "3", "--resume", *run, *ENV]) == 0
+    assert "all 3 updates are done; --updates says how many" in capsys.readouterr().out.replace("\n", " ")
     tokens = json.loads((tmp_path / "run/tokens.json").read_text())
     changes = [
         abs(now - before)
@@ -41,7 +45,30 @@ def test_a_run_shows_how_it_goes_and_goes_on(tmp_path: Path, capsys: pytest.Capt
     assert main(["eval", TRAIN[2], "--policy", f"run:{tmp_path / 'run'}", "--episodes", "2", *ENV]) == 0
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["update"] for line in lines] == [-1, 0, 1, 2]
+    assert json.loads(lines[-1])["lr"] == 1e-3  # fresh weights, not those of a pretrained model
     assert (tmp_path / "run/checkpoints/step-00000003").is_dir() and (tmp_path / "run/episodes.jsonl").is_file()
+
+
+def test_help_says_what_there_is_and_first_what_every_run_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["train", "-h"], ["train", "--help"]):
+        assert main(words) == 0
+        said = capsys.readouterr().out
+        assert all(f"\n  {name} " in said for name in ALGORITHMS) and "(Williams, 1992)" in said
+        assert max(map(len, said.splitlines())) <= 80
+    for name in ALGORITHMS:
+        assert main(["train", name, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert said.startswith(f"usage: tetrathlon train {name}") and ":data:" not in said and "`" not in said
+        assert 0 < said.index("--policy NAME") < said.index("--updates N") < said.index("--groups") < said.index("--lr")
+        inside = [line.strip("│| ") for line in said.splitlines()]
+        assert "that ends the run when three updates in a row exceed it. (default: None)" in " ".join(inside)
+        assert "three" not in inside  # a line of the source is no line of the page
+
+
+def test_the_bar_begins_when_the_run_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*TRAIN, "--patience", "2", "--out", str(tmp_path), *ENV]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
 
 
 def test_a_run_is_stopped_and_tracked_as_asked(tmp_path: Path) -> None:
@@ -63,7 +90,14 @@ def test_a_run_is_stopped_and_tracked_as_asked(tmp_path: Path) -> None:
         ([*TRAIN, "--updates", "0"], "--updates must be at least 1, got 0"),
         ([*TRAIN, "--group-sizes", "3"], "there is no option '--group-sizes'; did you mean --group-size"),
         ([*TRAIN, "--patience", "2"], "--target and --patience read the looks at the test split; give --test-every"),
-        ([*TRAIN, "--gamma", "2"], "gamma must be from 0 to 1, got 2.0"),
+        ([*TRAIN[:3], "--policy", "char", "--model", "size=5"], "policy 'char': heads must divide size 5, got 4"),
+        ([*TRAIN[:3], "--policy", "char", "--model", "critic=foo"], "policy 'char': critic must be 'head', "),
+        (
+            ["train", "ppo", "CartPole-v1", "--policy", "control", "--model", "hidden=64"],
+            "hidden must be a list of widths of at least 1, got 64",
+        ),
+        ([*TRAIN, "--out", f"{__file__}/x"], "--out must be a folder, "),
+        ([*TRAIN, "--gamma", "2"], "tetrathlon train: gamma must be from 0 to 1, got 2.0"),
     ],
 )
 def test_wrong_commands(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

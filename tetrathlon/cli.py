@@ -21,6 +21,7 @@ import tetrathlon
 from tetrathlon.agents.policy import ActionError
 from tetrathlon.commands import Bench, Envs, Eval, Play, View
 from tetrathlon.envs.registry import load_plugins
+from tetrathlon.manual import algorithms_help, readable
 from tetrathlon.training import Train, train_command
 from tetrathlon.usage import UsageError, nearest
 
@@ -36,6 +37,7 @@ _MARKERS = (tyro.conf.FlagCreatePairsOff,)
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
 _EDGE = re.compile("^ *[│|]| *[│|] *$")
 _RULE = re.compile("^[ ─-]+$")
+_PARSING = re.compile("^Error parsing \\w+: ")  # what follows is what an option's own check says
 _MEANING = 8  # what is indented as far explains the name above it
 
 
@@ -80,6 +82,11 @@ def _main(words: list[str]) -> int:
         hint = nearest(name, [*COMMANDS, "--help", "--version"])
         raise UsageError(f"there is no {kind} {name!r}{hint} (there are {', '.join(COMMANDS)})")
     rest = words[1:]
+    if name == "train" and rest[:1] in (["-h"], ["--help"]):
+        from tetrathlon.algos.on_policy import ALGORITHMS
+
+        print(algorithms_help(ALGORITHMS))
+        return 0
     command = (
         _parse(name, COMMANDS[name], rest) if name != "train" else _parse(" ".join(words[:2]), *train_command(rest))
     )
@@ -105,7 +112,9 @@ def _help() -> int:
 def _parse(name: str, command: type[Any], words: list[str]) -> Any:
     """Return the command with its options, or None where only help was asked for."""
     options = [f"--{option.name.replace('_', '-')}" for option in fields(command)]
-    if not {"-h", "--help"} & set(words):
+    if {"-h", "--help"} & set(words):
+        command = readable(command)
+    else:
         for word in words:
             option = word.partition("=")[0].replace("_", "-")
             if option.startswith("--") and option not in options:
@@ -137,7 +146,7 @@ def _flat(box: str) -> str:
             break
     if said and said[0].split()[:2] == ["Missing", "from"]:
         said = [row for row in said if len(row) - len(row.lstrip()) < _MEANING]
-    return " ".join(" ".join(said).split())
+    return _PARSING.sub("", " ".join(" ".join(said).split()))
 
 
 def _load_plugins() -> None:

@@ -75,7 +75,6 @@ class Train:
         from tetrathlon.agents.trainable import TrainablePolicy
         from tetrathlon.algos.learner import NotFinite
         from tetrathlon.algos.on_policy import ALGORITHMS
-        from tetrathlon.algos.run import RunError
 
         for name, low in (("updates", 1), ("checkpoint-every", 1), ("test-episodes", 0), ("test-every", 0)):
             at_least(name, getattr(self, name.replace("-", "_")), low)
@@ -85,6 +84,8 @@ class Train:
         kwargs.pop("split", None)
         console = Console(highlight=False)
         folder = self.out or Path("runs") / f"{self.algorithm}-{env_id.rpartition('/')[2]}"
+        if next((path for path in (folder, *folder.parents) if path.exists()), folder).is_file():
+            raise UsageError(f"--out must be a folder, {str(folder)!r} is none")
         probe = made(env_id, kwargs)
         try:
             policy = policy_of(self.policy, probe, options["seed"], 1.0, arguments("model", self.model))
@@ -93,27 +94,30 @@ class Train:
         if not isinstance(policy, TrainablePolicy):
             raise UsageError(f"policy {self.policy!r} cannot be trained: it is no TrainablePolicy")
         columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-        with Progress(*columns, console=console) as progress:
-            bar = progress.add_task(self.algorithm, total=self.updates)
-            try:
-                trainer = algorithm(
-                    policy,
-                    env_id,
-                    kwargs=kwargs,
-                    run=folder,
-                    resume=self.resume,
-                    checkpoint_every=self.checkpoint_every,
-                    trackers=[_Shown(progress, bar), *self._trackers(folder)],
-                    callbacks=self._callbacks(policy, env_id, kwargs, bool(options["kl_coef"])),
-                    name=self.policy,
-                    arguments=arguments("model", self.model),
-                    **options,
-                )
-            except (RunError, TypeError, ImportError) as error:
-                raise UsageError(str(error)) from error
+        progress = Progress(*columns, console=console)
+        bar = progress.add_task(self.algorithm, total=self.updates)
+        has_reference = bool(options["kl_coef"] or options["kl_coef_end"])
+        try:
+            trainer = algorithm(
+                policy,
+                env_id,
+                kwargs=kwargs,
+                run=folder,
+                resume=self.resume,
+                checkpoint_every=self.checkpoint_every,
+                trackers=[_Shown(progress, bar), *self._trackers(folder)],
+                callbacks=self._callbacks(policy, env_id, kwargs, has_reference),
+                name=self.policy,
+                arguments=arguments("model", self.model),
+                **options,
+            )
+        except (ValueError, TypeError, ImportError) as error:
+            raise UsageError(str(error)) from error
+        with progress:
             started = time.perf_counter()
             try:
-                trainer.learn(self.updates)
+                if not trainer.learn(self.updates):
+                    console.print(f"all {self.updates} updates are done; --updates says how many there are to be")
             except NotFinite as error:
                 raise UsageError(str(error)) from error
             finally:
@@ -209,7 +213,7 @@ def train_command(words: list[str]) -> tuple[type[Any], list[str]]:
     command = make_dataclass(
         f"Train{algorithm.__name__}",
         [],
-        bases=(Train, algorithm.Options),
+        bases=(algorithm.Options, Train),  # the fields of the last come first
         namespace={"algorithm": name, "__doc__": algorithm.__doc__},
         frozen=True,
         kw_only=True,

@@ -127,6 +127,7 @@ def test_a_critic_of_its_own_takes_the_rate_of_critics(folder: Path) -> None:
     [
         ({"dtype": "float16"}, "dtype must be 'auto', 'float32', 'bfloat16' or 'mixed', got 'float16'"),
         ({"lora": -1}, "lora must be a rank of at least 1, or 0 for none, got -1"),
+        ({"lora": "abc"}, "lora must be a rank of at least 1, or 0 for none, got 'abc'"),
         ({"critic": "big"}, "critic must be 'head', 'shared', 'own' or None, got 'big'"),
     ],
 )

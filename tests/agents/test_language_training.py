@@ -424,3 +424,28 @@ def test_autocast_keeps_the_weights_and_the_output_layer_in_float32() -> None:
     assert 0 < difference < 0.5
     rough.logp[batch.mask].sum().backward()
     assert {p.grad.dtype for p in made.parameters() if p.grad is not None} == {torch.float32}
+
+
+@pytest.mark.parametrize("critic", [None, "head", "own"])
+def test_rows_without_decisions_are_evaluated_to_nothing(critic: Any) -> None:
+    made = policy(critic=critic)
+    episodes = play(made)
+    for step in episodes[0].steps:
+        step.record = None
+    batch = made.collate(rows(episodes))
+    alone, among = made.evaluate(batch.select([0])), made.evaluate(batch)
+    for name in ("logp", "entropy", "value"):
+        one, all_of_them = getattr(alone, name), getattr(among, name)
+        assert (one is None) == (all_of_them is None)
+        assert one is None or (one.shape == (1, batch.mask.shape[1]) and one.eq(all_of_them[:1]).all())
+
+
+def test_values_are_in_float32_under_autocast() -> None:
+    made = policy(critic="head")
+    batch = made.collate(rows(play(made)))
+    made.autocast = torch.bfloat16
+    assert made.critic is not None
+    with torch.no_grad():
+        made.critic.layers[-1].bias.fill_(1.001)  # type: ignore[union-attr,index]
+    value = made.evaluate(batch).value
+    assert value is not None and value[batch.mask].tolist() == pytest.approx([1.001] * int(batch.mask.sum()), abs=1e-6)

@@ -79,3 +79,10 @@ def test_sequences_of_unlike_length_fill_each_other_s_padding() -> None:
     trees = plant(rows, 1 / 1728)
     assert trees.ids.numel() == 600
     check(trees, rows)
+
+
+def test_masks_are_bounded() -> None:
+    beginning = tuple(range(9000))
+    rows = [beginning + tuple([i] * 1000) for i in range(4)]
+    assert plant(rows, 1e-5).mask is None
+    assert plant([row[6000:] for row in rows], 1e-5).ids.shape == (1, 7000)

@@ -94,3 +94,9 @@ def test_a_run_that_goes_on_remembers_for_how_long_it_failed(tmp_path: Path) -> 
         return len(algorithm.learn(updates))
 
     assert run(3, resume=False) == 3 and run(20, resume=True) == 3, "the first is the best; five more fail"
+
+
+def test_a_start_that_is_no_number_can_be_beaten() -> None:
+    stop = EarlyStop("x", patience=1)
+    stop.before({"x": math.nan})
+    assert [stop(i, {"x": x}) for i, x in enumerate((0.5, 0.6, 0.6))] == [False, False, True]

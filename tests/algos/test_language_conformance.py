@@ -162,3 +162,27 @@ class TestMissingRewards:
             wrong = min(paid(seed, action) for action in hostile.WRONG)
             for nothing in ("", " \n", "\0", "<think>", "<think>\n", "<think></think>", "<tool_call>"):
                 assert paid(seed, nothing) <= wrong, (seed, nothing)
+
+
+def test_rows_in_which_nothing_was_decided_may_be_a_part_or_a_step_of_their_own() -> None:
+    found = []
+    for max_cost in (None, 1.0):
+        made = talker("learned")
+        rows = GRPO(made, "Asking-v0", groups=3, group_size=2).collector.collect().rows
+        for row in rows[:2]:  # as where the context is full before the first answer
+            for step in row[0].steps:
+                step.record = None
+        # Without a step that is taken: Adam makes a whole one of the rounding of a gradient that is 0.
+        metrics = Learner(made, Options(epochs=2, minibatches=3, lr=0.0, max_cost=max_cost)).update(rows)
+        found.append([metrics[name] for name in ("steps", "loss", "entropy", "grad_norm")])
+    assert found[0] == pytest.approx(found[1], rel=1e-4, abs=1e-6)
+    assert found[0][0] == 6 and found[0][3] > 0.01
+
+
+def test_the_reference_of_an_adapter_cannot_follow() -> None:
+    peft = pytest.importorskip("peft")
+    made = talker("rotary")
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"])
+    adapted = LanguagePolicy(peft.get_peft_model(made.model, config), made.tokenizer)
+    with pytest.raises(ValueError, match=r"reference_decay=0.9: the reference of this policy has no weights"):
+        Learner(adapted, Options(kl_coef=0.1, reference_decay=0.9))

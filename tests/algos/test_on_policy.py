@@ -18,6 +18,7 @@ from gymnasium import spaces
 from tests.algos.toys import CharTablePolicy, MLPPolicy, TablePolicy
 from tetrathlon.agents.decisions import Decisions, Evaluation
 from tetrathlon.algos.batch import policy_loss, prepare
+from tetrathlon.algos.callbacks import EarlyStop, Guard
 from tetrathlon.algos.checkpoint import Checkpoints
 from tetrathlon.algos.learner import Learner, NotFinite
 from tetrathlon.algos.on_policy import ALGORITHMS, DAPO, GRPO, GSPO, PPO, REINFORCE, RLOO, DrGRPO, OnPolicy
@@ -275,6 +276,7 @@ def test_dynamic_sampling_keeps_groups_that_differ() -> None:
         return sum(len(set(rewards[i : i + 4])) > 1 for i in range(0, 16, 4))
 
     assert signals(fussy.rows) == 4 > signals(plain.rows)
+    assert plain.metrics["useful_groups"] == signals(plain.rows) / 4  # told whether or not others take their place
     banded = GRPO(policy, "Doors-v0", kwargs={"length": 1}, resample=3, band=(0.0, 0.3), **SMALL).collector.collect()
     assert banded.rows and banded.metrics["useful_groups"] < fussy.metrics["useful_groups"]
 
@@ -417,8 +419,48 @@ def test_the_share_of_weights_that_moved_is_told() -> None:
 
 def test_unscorable_episodes_are_counted_and_teach_nothing() -> None:
     policy = TablePolicy(3, 4)
-    with pytest.raises(ValueError, match="nothing in these episodes"):
-        GRPO(policy, "Doors-v0", kwargs={"broken": True}, **SMALL).learn(1)
+    before = weights(policy)
+    history = GRPO(policy, "Doors-v0", kwargs={"broken": True}, **SMALL).learn(4)
+    assert [metrics["unscorable"] for metrics in history] == [16.0] * 4 and torch.equal(weights(policy), before)
+    told = "nothing could be scored in 5 updates in a row, 16 episodes in the last; the first of them: broken"
+    with pytest.raises(ValueError, match=told):
+        GRPO(policy, "Doors-v0", kwargs={"broken": True}, **SMALL).learn(5)
+
+
+def test_a_reward_that_is_no_number_is_no_signal() -> None:
+    def scorer(episodes: Sequence[Episode]) -> list[float]:
+        for episode in episodes[1::2]:
+            episode.steps[-1].reward = float("nan")
+        return [0.0 if np.isnan(total := episode.total_reward) else -total for episode in episodes]
+
+    algorithm = DAPO(TablePolicy(3, 4), "Doors-v0", scorers={"undo": scorer}, **SMALL)
+    assert algorithm.collector.collect().metrics["useful_groups"] == 0.0
+
+
+def test_rows_that_cannot_be_scored_have_no_advantage_where_advantages_are_normalized() -> None:
+    rewards = [1.0, 0.0, 3.0, float("nan")]
+    rows = [
+        [Episode(steps=[Step(0, 0, reward, True, record={"logp": np.float32(0)})] * (i + 1), final_observation=0)]
+        for i, reward in enumerate(rewards)
+    ]
+    policy = TablePolicy(3, 4)
+    batch, _ = prepare(policy, policy.collate(rows), Options(advantage="batch_mean", normalize=True))
+    assert batch.advantage is not None and batch.advantage[3].tolist() == [0.0] * 4
+    assert batch.advantage[batch.mask].std(correction=0) > 0.5
+
+
+def test_to_learn_again_is_to_go_on() -> None:
+    numbers: list[int] = []
+    policies = []
+    for pieces in ([4], [1, 3, 2, 4]):
+        policy = Seeded(3, 4, seed=3)
+        callbacks = [lambda number, _: numbers.append(number)]
+        algorithm = GRPO(policy, "Doors-v0", callbacks=callbacks, kl_coef=0.1, **SMALL)
+        for updates in pieces:
+            algorithm.learn(updates)
+        policies.append(policy)
+    assert numbers == [0, 1, 2, 3] * 2
+    assert torch.equal(weights(policies[0]), weights(policies[1]))
 
 
 class TestRuns:
@@ -503,8 +545,19 @@ class TestRuns:
         self.algorithm(tmp_path / "run").learn(1)
         with pytest.raises(RunError, match="holds a run; go on with it"):
             self.algorithm(tmp_path / "run")
-        with pytest.raises(RunError, match=r"options: .*'lr': 0.05.* there, .*'lr': 0.5.* now"):
+        with pytest.raises(RunError, match=r"holds another run \(lr: 0.05 there, 0.5 now\)$"):
             self.algorithm(tmp_path / "run", resume=True, lr=0.5)
+
+    def test_a_run_goes_on_with_other_callbacks(self, tmp_path: Path) -> None:
+        kept = Guard("entropy", high=0.0, patience=9)
+        self.algorithm(tmp_path, callbacks=[Guard("kl_old", high=9.0), kept]).learn(2)
+        state = kept.state_dict()
+        other, new = Guard("entropy", high=0.0, patience=9), EarlyStop("reward", patience=9)
+        self.algorithm(tmp_path, resume=True, callbacks=[new, other]).learn(2)
+        assert other.state_dict() == state == {"outside": 2}
+        assert new.state_dict() == EarlyStop("reward", patience=9).state_dict()
+        self.algorithm(tmp_path, resume=True).learn(1)
+        assert json.loads((tmp_path / "config.json").read_text())["updates"] == 2, "what is done stays planned"
 
     def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
@@ -549,7 +602,9 @@ def test_stretches_go_on_and_restart_at_checkpoints() -> None:
     algorithm.collector.restart()
     assert not begun & {row[0].seed for row in algorithm.collector.collect().rows}
     native = PPO(MLPPolicy(4, 2), "CartPole-v1", horizon=16, groups=4)
-    assert native.learn(2)[1]["decisions"] > 4 * 12
+    metrics = native.learn(2)[1]
+    assert metrics["decisions"] > 4 * 12
+    assert not {"informative_groups", "useful_groups"} & set(metrics)  # there are no groups that could have a signal
 
 
 def test_episodes_of_several_stretches_are_counted_whole() -> None:
@@ -591,6 +646,15 @@ def test_episodes_of_several_stretches_are_counted_whole() -> None:
         ({"value_clip_mode": "max"}, "value_clip is the width"),
         ({"overlong_limit": 10}, "overlong_cache must be from 1 to overlong_limit, got 0 and 10"),
         ({"overlong_cache": 10}, "overlong_cache must be from 1 to overlong_limit, got 10 and None"),
+        ({"advantage": "gropu"}, "advantage must be one of 'group', 'leave_one_out', .*, got 'gropu'"),
+        ({"kl_in": "rewards"}, "kl_in must be one of 'loss', 'reward', got 'rewards'"),
+        ({"decay": "lin"}, "decay must be one of 'constant', 'linear', 'cosine', got 'lin'"),
+        ({"dual_clip": 0.5}, "dual_clip must be above 1, got 0.5"),
+        ({"importance_cap": 0.0}, "importance_cap must be above 0, got 0.0"),
+        ({"baseline_decay": 1.0}, r"baseline_decay must be in \[0, 1\), got 1.0"),
+        ({"betas": (0.9, 1.0)}, r"betas must be in \[0, 1\), got \(0.9, 1.0\)"),
+        ({"group_size": 1}, "advantage='leave_one_out' compares episodes of a group; group_size must be at least 2"),
+        ({"eps": -1.0}, "eps must be at least 0, got -1.0"),
         ({"adaptive_lam": 0.0}, "adaptive_lam must be above 0 and at most 1, got 0.0"),
         ({"kl_coef": -0.1}, "kl_coef must be at least 0, got -0.1"),
         ({"temperature": 0.0}, "temperature must be above 0, got 0.0"),
@@ -615,6 +679,8 @@ def test_wrong_policies() -> None:
         PPO(NoCritic(), "Doors-v0")
     with pytest.raises(ValueError, match=r"bfloat16, in which an update of 1e-5 rounds to nothing"):
         Learner(TablePolicy(3, 4).bfloat16(), Options())
+    with pytest.raises(ValueError, match=r"bfloat16, in which"):
+        GRPO(TablePolicy(3, 4).bfloat16(), "Doors-v0")
     with pytest.raises(ValueError, match="no parameter that learns"):
         Learner(TablePolicy(3, 4).requires_grad_(False), Options())
 

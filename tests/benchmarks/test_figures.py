@@ -21,7 +21,7 @@ KNOWN = re.findall(
     policy_loss value_loss kl_loss entropy_loss loss cut useful_groups informative_groups sampler_drift
     first_ratio_error advantage_std explained_variance lr steps decisions episodes episode_steps unscorable crashes
     seconds_play seconds_prepare seconds_optimize test/success test/reward length_right length_wrong cut_right
-    cut_wrong cost kl_sampler staleness solved_instances kl_coef entropy_coef temperature value_lr
+    cut_wrong changed cost kl_sampler staleness solved_instances kl_coef entropy_coef temperature value_lr
     """,
 )
 

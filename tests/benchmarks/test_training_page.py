@@ -146,6 +146,15 @@ def test_sample_episodes_come_from_different_starts(tmp_path: Path) -> None:
     assert re.findall(r'class="said">said (\d)<', html) == ["0", "3", "6", "9"]
 
 
+def test_where_nobody_tells_success_nothing_is_wrong(tmp_path: Path) -> None:
+    write(tmp_path, [{"update": 0, "episode_reward": 9.0}])
+    played = episode("left", False)
+    del played.steps[-1].info["is_success"]
+    save_episodes(tmp_path, [played])
+    html = write_training_report(tmp_path).read_text()
+    assert ">over<" in html and ">wrong<" not in html and "the first 4 episodes of 1 that were kept." in html
+
+
 def test_the_terminal_says_it_in_80_columns(folder: Path) -> None:
     console = Console(width=80, record=True, file=io.StringIO())
     show_training(History(folder), console)

@@ -1,0 +1,61 @@
+"""Experiments: they go on where they stopped, and keep what they saw."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tetrathlon.benchmarks import learning, learning_picture
+from tetrathlon.benchmarks.experiments import EXPERIMENTS, Experiment
+
+TINY = Experiment(
+    name="tiny",
+    what="a pole",
+    algorithm="ppo",
+    env="CartPole-v1",
+    policy="control",
+    options={"groups": 2, "horizon": 8},
+    updates=3,
+    test_every=2,
+    test_episodes=2,
+    aim=0.9,
+)
+
+
+def test_names_differ_and_options_are_those_of_the_algorithm() -> None:
+    from tetrathlon.algos.on_policy import ALGORITHMS
+
+    assert len({experiment.name for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
+    for experiment in EXPERIMENTS:
+        ALGORITHMS[experiment.algorithm].Options(**experiment.options)
+
+
+def test_an_experiment_goes_on_and_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(line: dict[str, Any]) -> dict[str, Any]:
+        """CartPole tells no success; take one."""
+        return line | {f"test/{name}": 0.5 for name in ("success", "low", "high")} if "test/reward" in line else line
+
+    monkeypatch.setattr(learning, "EXPERIMENTS", (TINY,))
+    real = learning._told
+    monkeypatch.setattr(learning, "_told", lambda seed, lines: real(seed, [told(line) for line in lines]))
+    words = ["tiny", "--seeds", "4", "5", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    assert learning.main(words) == 0
+    first = json.loads((tmp_path / "out/tiny.json").read_text())
+    assert [run["seed"] for run in first["runs"]] == [4, 5] and first["summary"]["aim"] == 0.9
+    assert [look["updates"] for look in first["runs"][0]["test"]] == [0, 2, 3]
+    assert first["runs"][0]["cpu_seconds"] > 0 and len(first["runs"][0]["train"]["entropy"]) == 3
+    assert learning.main(words) == 0, "nothing is left to do"
+    assert json.loads((tmp_path / "out/tiny.json").read_text())["runs"] == first["runs"]
+    for run in first["runs"]:
+        run["train"]["success"] = [0.1, 0.2, 0.3]
+    (tmp_path / "out/tiny.json").write_text(json.dumps(first))
+    assert learning_picture.main([str(tmp_path / "out"), "--out", str(tmp_path / "picture.svg")]) == 0
+    assert "<svg" in (tmp_path / "picture.svg").read_text()
+
+
+def test_an_unknown_experiment_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert learning.main(["addition-gpro", "--out", "nowhere"]) == 2
+    assert "there is no experiment 'addition-gpro' (there are addition-grpo, " in capsys.readouterr().err
