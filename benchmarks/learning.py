@@ -63,6 +63,8 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
         seed: Of the starts, the dealing and the samples.
         folder: Of the run.
     """
+    if len(done := _noted(folder)) > experiment.updates:
+        return _told(seed, done)
     env = make(experiment.env, **experiment.kwargs)
     try:
         policy: Any = make_policy(experiment.policy, env, seed=seed)
@@ -89,8 +91,13 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
         trainer.learn(experiment.updates)
     finally:
         trainer.close()
-    assert trainer.run is not None
-    return _told(seed, trainer.run.metrics())
+    return _told(seed, _noted(folder))
+
+
+def _noted(folder: Path) -> list[dict[str, Any]]:
+    """Return the start and the updates that a run has noted."""
+    path = folder / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text("ascii").splitlines()] if path.is_file() else []
 
 
 def _told(seed: int, lines: list[dict[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ def test_an_experiment_goes_on_and_is_kept(tmp_path: Path, monkeypatch: pytest.M
     assert [run["seed"] for run in first["runs"]] == [4, 5] and first["summary"]["aim"] == 0.9
     assert [look["updates"] for look in first["runs"][0]["test"]] == [0, 2, 3]
     assert first["runs"][0]["cpu_seconds"] > 0 and len(first["runs"][0]["train"]["entropy"]) == 3
-    assert learning.main(words) == 0, "nothing is left to do"
+    shutil.rmtree(tmp_path / "runs/tiny-4/checkpoints")
+    assert learning.main(words) == 0, "nothing is left to do, with checkpoints or without"
     assert json.loads((tmp_path / "out/tiny.json").read_text())["runs"] == first["runs"]
     for run in first["runs"]:
         run["train"]["success"] = [0.1, 0.2, 0.3]
