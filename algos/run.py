@@ -73,15 +73,8 @@ class Run:
             file.write(f"{line}\n".encode("ascii"))
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Return what was noted; a line that a kill left half written is left out."""
-        lines = []
-        path = self.folder / _METRICS
-        for line in path.read_text("ascii", "replace").splitlines() if path.is_file() else ():
-            try:
-                lines.append(json.loads(line))
-            except ValueError:
-                continue
-        return lines
+        """Return what was noted; see :func:`noted`."""
+        return noted(self.folder)
 
     def keep_failed(self, update: int, batch: Decisions) -> Path:
         """Write the decisions of a step that failed; return the file, which ``torch.load`` reads."""
@@ -93,6 +86,18 @@ class Run:
     def keep(self, episodes: Iterable[Episode]) -> None:
         """Write sample episodes in place of the last ones."""
         save_episodes(self.folder, episodes)
+
+
+def noted(folder: Path) -> list[dict[str, Any]]:
+    """Return what a run noted, a dict an update; a line that a kill left half written is left out."""
+    lines = []
+    path = folder / _METRICS
+    for line in path.read_text("ascii", "replace").splitlines() if path.is_file() else ():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            continue
+    return lines
 
 
 def _differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

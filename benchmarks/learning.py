@@ -23,6 +23,7 @@ from tetrathlon.agents.naming import make_policy
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos.callbacks import Evaluate
 from tetrathlon.algos.on_policy import ALGORITHMS
+from tetrathlon.algos.run import noted
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.experiments import EXPERIMENTS, Experiment
 from tetrathlon.benchmarks.sums import register_sums
@@ -63,7 +64,7 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
         seed: Of the starts, the dealing and the samples.
         folder: Of the run.
     """
-    if len(done := _noted(folder)) > experiment.updates:
+    if len(done := noted(folder)) > experiment.updates:
         return _told(seed, done)
     env = make(experiment.env, **experiment.kwargs)
     try:
@@ -91,13 +92,7 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
         trainer.learn(experiment.updates)
     finally:
         trainer.close()
-    return _told(seed, _noted(folder))
-
-
-def _noted(folder: Path) -> list[dict[str, Any]]:
-    """Return the start and the updates that a run has noted."""
-    path = folder / "metrics.jsonl"
-    return [json.loads(line) for line in path.read_text("ascii").splitlines()] if path.is_file() else []
+    return _told(seed, noted(folder))
 
 
 def _told(seed: int, lines: list[dict[str, Any]]) -> dict[str, Any]:

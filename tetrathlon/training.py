@@ -17,11 +17,11 @@ from tetrathlon.usage import UsageError, arguments, at_least, environment, made,
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from tetrathlon.agents.policy import Policy
     from tetrathlon.agents.trainable import TrainablePolicy
     from tetrathlon.algos.callbacks import Callback
     from tetrathlon.algos.tracking import Tracker
 
-_TRACK: tuple[Literal["tensorboard", "none"]] = ("tensorboard",) if find_spec("tensorboard") else ("none",)
 _SHOWN = ("success", "episode_reward", "entropy", "kl_old", "clip_fraction", "grad_norm", "cut", "useful_groups")
 _SHOWN_EPISODES = 12
 
@@ -86,11 +86,7 @@ class Train:
         folder = self.out or Path("runs") / f"{self.algorithm}-{env_id.rpartition('/')[2]}"
         if next((path for path in (folder, *folder.parents) if path.exists()), folder).is_file():
             raise UsageError(f"--out must be a folder, {str(folder)!r} is none")
-        probe = made(env_id, kwargs)
-        try:
-            policy = policy_of(self.policy, probe, options["seed"], 1.0, arguments("model", self.model))
-        finally:
-            probe.close()
+        policy = self._start(env_id, kwargs, options["seed"])
         if not isinstance(policy, TrainablePolicy):
             raise UsageError(f"policy {self.policy!r} cannot be trained: it is no TrainablePolicy")
         columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
@@ -128,17 +124,21 @@ class Train:
         console.print(f"report: {folder / 'report.html'}", markup=False, soft_wrap=True)
         return 0
 
+    def _start(self, env_id: str, kwargs: dict[str, Any], seed: int) -> Policy:
+        """Return the policy as it is before it learns."""
+        probe = made(env_id, kwargs)
+        try:
+            return policy_of(self.policy, probe, seed, 1.0, arguments("model", self.model))
+        finally:
+            probe.close()
+
     def _report(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> None:
         """Write what changed in the tokens, where the policy has any, and the page."""
         from tetrathlon.agents.token_view import token_view
         from tetrathlon.benchmarks.training_page import write_training_report
         from tetrathlon.envs.episode import load_episodes, write_aside
 
-        probe = made(env_id, kwargs)
-        try:
-            start = policy_of(self.policy, probe, seed, 1.0, arguments("model", self.model))
-        finally:
-            probe.close()
+        start = self._start(env_id, kwargs, seed)
         one_a_group = {episode.group: episode for episode in load_episodes(folder)}
         view = token_view(policy, start, list(one_a_group.values())[:_SHOWN_EPISODES])
         if view is not None:
