@@ -15,6 +15,9 @@ Advantage = Literal["group", "leave_one_out", "gae", "returns", "batch_mean", "m
 """Relative to the group (GRPO), to the others of the group (RLOO), or to a critic (PPO); the whitened return of each
 decision (REINFORCE++); the score less the mean of the batch, or of past batches (REINFORCE)."""
 
+Decay = Literal["constant", "linear", "cosine"]
+"""How learning rates fall after the warm-up."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -114,7 +117,7 @@ class Options:
     """Learning rate of ``policy.critic``."""
     warmup: int = 0
     """Updates over which learning rates grow from 0."""
-    decay: Literal["constant", "linear", "cosine"] = "constant"
+    decay: Decay = "constant"
     """How learning rates fall to 0 over the updates that were asked for."""
     betas: tuple[float, float] = (0.9, 0.999)
     """Of AdamW."""
@@ -198,5 +201,5 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "kl_in": ("loss", "reward"),
     "kl_estimator": (None, *get_args(Estimator)),
     "value_clip_mode": get_args(ValueClip),
-    "decay": ("constant", "linear", "cosine"),
+    "decay": get_args(Decay),
 }

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal
 
-from tetrathlon.algos.options import Options
-
-Decay = Literal["constant", "linear", "cosine"]
+from tetrathlon.algos.options import Decay, Options
 
 
 def rate(update: int, updates: int | None, *, warmup: int = 0, decay: Decay = "constant") -> float:
