@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tetrathlon.agents.policy import Acted, ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
     from tetrathlon.agents.result import Result
     from tetrathlon.agents.rollout import Rollout, Start
+    from tetrathlon.agents.sb3_policy import SB3Policy
     from tetrathlon.agents.smollm import smollm2
     from tetrathlon.agents.trainable import TrainablePolicy
 
@@ -32,6 +33,7 @@ __all__ = [
     "RandomPolicy",
     "Result",
     "Rollout",
+    "SB3Policy",
     "Start",
     "TrainablePolicy",
     "evaluate",
@@ -52,6 +54,7 @@ _HOMES = {
     "RandomPolicy": "policy",
     "Result": "result",
     "Rollout": "rollout",
+    "SB3Policy": "sb3_policy",
     "Start": "rollout",
     "TrainablePolicy": "trainable",
     "evaluate": "evaluation",

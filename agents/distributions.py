@@ -15,6 +15,9 @@ import torch.nn.functional as F
 from gymnasium import spaces
 from torch import Tensor, nn
 
+_LOG_STD = (-20.0, 2.0)
+_ROUNDING = 1e-6
+
 
 class Distribution(nn.Module):
     """A family of distributions over the actions of a space.
@@ -36,8 +39,16 @@ class Distribution(nn.Module):
         """Return the most likely actions [..., D]."""
 
     @abstractmethod
+    def log_prob(self, outputs: Tensor, actions: Tensor) -> Tensor:
+        """Return the log-probabilities of ``actions``, [...], in nats."""
+
+    @abstractmethod
+    def entropy(self, outputs: Tensor) -> Tensor:
+        """Return the entropies, [...], in nats."""
+
     def evaluate(self, outputs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities of ``actions`` and the entropies, both [...], in nats."""
+        return self.log_prob(outputs, actions), self.entropy(outputs)
 
     @abstractmethod
     def to_env(self, actions: np.ndarray) -> np.ndarray:
@@ -71,14 +82,17 @@ class Categorical(Distribution):
         """See :meth:`Distribution.mode`."""
         return torch.stack([logits.argmax(-1) for logits in outputs.split(self.sizes, -1)], -1)
 
-    def evaluate(self, outputs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """See :meth:`Distribution.evaluate`."""
-        logps, entropies = [], []
-        for logits, action in zip(outputs.split(self.sizes, -1), actions.split(1, -1), strict=True):
-            logp = logits.log_softmax(-1)
-            logps.append(logp.gather(-1, action)[..., 0])
-            entropies.append(-(logp.exp() * logp).sum(-1))
-        return sum(logps[1:], logps[0]), sum(entropies[1:], entropies[0])
+    def log_prob(self, outputs: Tensor, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.log_prob`."""
+        parts = zip(outputs.split(self.sizes, -1), actions.split(1, -1), strict=True)
+        logps = [logits.log_softmax(-1).gather(-1, action)[..., 0] for logits, action in parts]
+        return sum(logps[1:], logps[0])
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        """See :meth:`Distribution.entropy`."""
+        logps = [logits.log_softmax(-1) for logits in outputs.split(self.sizes, -1)]
+        entropies = [-(logp.exp() * logp).sum(-1) for logp in logps]
+        return sum(entropies[1:], entropies[0])
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
@@ -108,11 +122,13 @@ class Bernoulli(Distribution):
         """See :meth:`Distribution.mode`."""
         return (outputs > 0).long()
 
-    def evaluate(self, outputs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """See :meth:`Distribution.evaluate`."""
-        normaliser = F.softplus(outputs)
-        logp = (actions * outputs - normaliser).sum(-1)
-        return logp, (normaliser - outputs * outputs.sigmoid()).sum(-1)
+    def log_prob(self, outputs: Tensor, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.log_prob`."""
+        return (actions * outputs - F.softplus(outputs)).sum(-1)
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        """See :meth:`Distribution.entropy`."""
+        return (F.softplus(outputs) - outputs * outputs.sigmoid()).sum(-1)
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
@@ -126,7 +142,7 @@ class Bernoulli(Distribution):
 
 
 class Gaussian(Distribution):
-    """Of ``Box``: a normal distribution a component, its standard deviation learnt and the same in every state.
+    """Of ``Box``: a normal distribution a component.
 
     What is drawn may lie outside the space: it is clipped on its way to the environment, and its log-probability is
     that of the draw.
@@ -134,28 +150,51 @@ class Gaussian(Distribution):
     Args:
         space: The space.
         log_std: The first logarithm of the standard deviation.
+        state_std: Whether the network gives the standard deviation, too, within e**-20 and e**2 (as in SAC: Haarnoja
+            et al., 2018); else it is learnt and the same in every state.
     """
 
-    def __init__(self, space: spaces.Box, log_std: float = 0.0) -> None:
+    log_std: Tensor
+
+    def __init__(self, space: spaces.Box, log_std: float = 0.0, *, state_std: bool = False) -> None:
         super().__init__()
         self.space = space
-        self.size = math.prod(space.shape)
-        self.log_std = nn.Parameter(torch.full((self.size,), log_std))
+        self.state_std = state_std
+        components = math.prod(space.shape)
+        self.size = 2 * components if state_std else components
+        first = torch.full((components,), float(log_std))
+        if state_std:
+            self.register_buffer("log_std", first, persistent=False)
+        else:
+            self.log_std = nn.Parameter(first)
+
+    def parameters_of(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the means, [..., D], and the logarithms of the standard deviations, [D] or [..., D]."""
+        if not self.state_std:
+            return outputs, self.log_std
+        mean, log_std = outputs.chunk(2, dim=-1)
+        return mean, (self.log_std + log_std).clamp(*_LOG_STD)
 
     def sample(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
         """See :meth:`Distribution.sample`."""
-        noise = torch.randn(outputs.shape, dtype=outputs.dtype, generator=generator)
-        return outputs + self.log_std.exp() * noise.to(outputs.device)
+        mean, log_std = self.parameters_of(outputs)
+        noise = torch.randn(mean.shape, dtype=mean.dtype, generator=generator)
+        return mean + log_std.exp() * noise.to(mean.device)
 
     def mode(self, outputs: Tensor) -> Tensor:
         """See :meth:`Distribution.mode`."""
-        return outputs
+        return self.parameters_of(outputs)[0]
 
-    def evaluate(self, outputs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """See :meth:`Distribution.evaluate`; the entropy is the same everywhere, and may be negative."""
-        distance = (actions - outputs) * (-self.log_std).exp()
-        logp = -0.5 * distance.square().sum(-1) - (self.log_std + 0.5 * math.log(2 * math.pi)).sum()
-        return logp, (self.log_std + 0.5 * math.log(2 * math.pi * math.e)).sum().expand(logp.shape)
+    def log_prob(self, outputs: Tensor, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.log_prob`."""
+        mean, log_std = self.parameters_of(outputs)
+        distance = (actions - mean) * (-log_std).exp()
+        return -0.5 * distance.square().sum(-1) - (log_std + 0.5 * math.log(2 * math.pi)).sum(-1)
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        """See :meth:`Distribution.entropy`; it may be negative."""
+        _, log_std = self.parameters_of(outputs)
+        return (log_std + 0.5 * math.log(2 * math.pi * math.e)).sum(-1).expand(outputs.shape[:-1])
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
@@ -169,22 +208,89 @@ class Gaussian(Distribution):
         return flat.astype(np.float32)
 
 
-def distribution_of(space: spaces.Space[Any], *, log_std: float = 0.0) -> Distribution:
+class SquashedGaussian(Gaussian):
+    """Of a bounded ``Box``: the hyperbolic tangent of a normal draw, brought to the bounds (Haarnoja et al., 2018, C).
+
+    Actions inside are the normal draws u: where tanh has rounded to 1 they cannot be had back from what it gave. The
+    density is that of the action in the environment, low + (high - low) (tanh u + 1) / 2; the mode is that of the
+    normal distribution, which becomes the median.
+
+    The entropy has no closed form; it is that of the normal distribution and the mean of the logarithm of the slope,
+    by Gauss-Hermite quadrature with 16 nodes a component, which draws nothing and has a gradient.
+
+    Args:
+        space: The space.
+        log_std: See :class:`Gaussian`.
+        state_std: See there.
+
+    Raises:
+        ValueError: The space has no finite bounds, or a component has but one value.
+    """
+
+    half_width: Tensor
+    nodes: Tensor
+    weights: Tensor
+
+    def __init__(self, space: spaces.Box, log_std: float = 0.0, *, state_std: bool = False) -> None:
+        super().__init__(space, log_std, state_std=state_std)
+        self._low = space.low.astype(np.float64).ravel()
+        self._half = (space.high.astype(np.float64).ravel() - self._low) / 2
+        if not (np.isfinite(self._low) & np.isfinite(self._half) & (self._half > 0)).all():
+            raise ValueError(f"a squashed action needs finite bounds, low below high; got {space}")
+        nodes, weights = np.polynomial.hermite_e.hermegauss(16)
+        constants = {"half_width": self._half, "nodes": nodes, "weights": weights / weights.sum()}
+        for name, values in constants.items():
+            self.register_buffer(name, torch.tensor(values, dtype=torch.float32), persistent=False)
+
+    def log_prob(self, outputs: Tensor, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.log_prob`."""
+        return super().log_prob(outputs, actions) - self._log_slope(actions).sum(-1)
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        """See :meth:`Distribution.entropy`."""
+        mean, log_std = self.parameters_of(outputs)
+        points = mean[..., None, :] + log_std.exp()[..., None, :] * self.nodes[:, None]  # [..., nodes, D]
+        return super().entropy(outputs) + (self._log_slope(points).sum(-1) * self.weights).sum(-1)
+
+    def _log_slope(self, u: Tensor) -> Tensor:
+        """Return log(half_width (1 - tanh(u)**2)), finite and with a gradient for every u."""
+        return self.half_width.log() + 2 * (math.log(2) - u - F.softplus(-2 * u))
+
+    def to_env(self, actions: np.ndarray) -> np.ndarray:
+        """See :meth:`Distribution.to_env`."""
+        flat = self._low + self._half * (np.tanh(actions.astype(np.float64)) + 1)
+        shaped = flat.astype(self.space.dtype).reshape(-1, *self.space.shape)
+        return shaped.clip(self.space.low, self.space.high)  # what rounding took out
+
+    def from_env(self, actions: np.ndarray) -> np.ndarray:
+        """See :meth:`Distribution.from_env`; what is at a bound is taken for the action just inside."""
+        flat = _flat(actions, self.space, "fiu")
+        inside = (flat - self._low) / self._half - 1
+        _refuse(actions, ~(np.abs(inside) <= 1 + _ROUNDING), self.space)
+        return np.arctanh(inside.clip(-1 + _ROUNDING, 1 - _ROUNDING)).astype(np.float32)
+
+
+def distribution_of(
+    space: spaces.Space[Any], *, log_std: float = 0.0, squash: bool = False, state_std: bool = False
+) -> Distribution:
     """Return what actions of ``space`` are drawn from.
 
     Args:
         space: ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, or a ``Box`` of floats.
         log_std: See :class:`Gaussian`.
+        squash: Whether it is a :class:`SquashedGaussian`.
+        state_std: See :class:`Gaussian`.
 
     Raises:
-        TypeError: The space is none of those.
+        TypeError: The space is none of those, or an option is of a ``Box`` and the space is another.
+        ValueError: A squashed space has no bounds.
     """
-    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
-        return Categorical(space)
-    if isinstance(space, spaces.MultiBinary):
-        return Bernoulli(space)
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
-        return Gaussian(space, log_std)
+        return (SquashedGaussian if squash else Gaussian)(space, log_std, state_std=state_std)
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        if squash or state_std:
+            raise TypeError(f"squash={squash} and state_std={state_std} are of a Box of floats, got {space}")
+        return Bernoulli(space) if isinstance(space, spaces.MultiBinary) else Categorical(space)
     raise TypeError(f"actions must be Discrete, MultiDiscrete, MultiBinary or a Box of floats, got {space}")
 
 

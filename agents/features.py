@@ -1,13 +1,74 @@
-"""Observations of a control environment as rows of numbers."""
+"""Observations of a control environment as rows of numbers, and as images."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+
+Path = tuple[str, ...]
+"""Where a part of an observation is: the keys of the ``Dict`` spaces that lead to it, () for the whole."""
+
+
+class Features:
+    """How observations of a space become arrays: its images apart, all else as one row of numbers.
+
+    An image is a ``Box`` of uint8 with three dimensions; nothing is read out of its shape.
+
+    Args:
+        space: The space of a single observation: ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, or a
+            ``Dict`` of those.
+        ignore_text: Whether parts that are ``Text`` are left out.
+
+    Attributes:
+        images: The images by their names in the result: ``image`` and the keys that lead to it, by slashes.
+        count: F, how many numbers an observation has beside its images.
+
+    Raises:
+        TypeError: A part of the space is none of those, or nothing is left of it.
+    """
+
+    def __init__(self, space: spaces.Space[Any], *, ignore_text: bool = False) -> None:
+        parts = dict(_parts(space))
+        if ignore_text:
+            parts = {path: part for path, part in parts.items() if not isinstance(part, spaces.Text)}
+            if not parts:
+                raise TypeError(f"observations hold nothing but text, which is ignored: {space}")
+        self._images = {"/".join(("image", *path)): path for path, part in parts.items() if is_image(part)}
+        self._numbers = {path: part for path, part in parts.items() if not is_image(part)}
+        self.images: dict[str, spaces.Box] = {name: parts[path] for name, path in self._images.items()}  # type: ignore[misc]
+        self.count = sum(map(feature_count, self._numbers.values()))
+
+    def __call__(self, batch: Any) -> dict[str, np.ndarray]:
+        """Return N observations, batched as a ``VectorEnv`` batches them.
+
+        Returns:
+            ``observation``: float32 [N, F], where F is not 0; and each image by its name, uint8 as it is.
+        """
+        rows = [features(part, _part(batch, path)) for path, part in self._numbers.items()]
+        seen = {"observation": rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)} if rows else {}
+        return seen | {name: np.asarray(_part(batch, path)) for name, path in self._images.items()}
+
+
+def is_image(space: spaces.Space[Any]) -> bool:
+    """Tell whether a space is one of images."""
+    return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) == 3
+
+
+def _parts(space: spaces.Space[Any], path: Path = ()) -> Iterator[tuple[Path, spaces.Space[Any]]]:
+    if not isinstance(space, spaces.Dict):
+        yield path, space
+        return
+    for name, part in space.items():
+        yield from _parts(part, (*path, name))
+
+
+def _part(batch: Any, path: Path) -> Any:
+    return reduce(lambda whole, name: whole[name], path, batch)
 
 
 def feature_count(space: spaces.Space[Any]) -> int:
@@ -24,7 +85,10 @@ def feature_count(space: spaces.Space[Any]) -> int:
         return int(space.nvec.sum())
     if isinstance(space, spaces.Dict):
         return sum(feature_count(part) for part in space.values())
-    raise TypeError(f"observations must be Box, Discrete, MultiDiscrete, MultiBinary, or a Dict of those, got {space}")
+    hint = "; ignore_text=True leaves texts out" if isinstance(space, spaces.Text) else ""
+    raise TypeError(
+        f"observations must be Box, Discrete, MultiDiscrete, MultiBinary, or a Dict of those, got {space}{hint}"
+    )
 
 
 def features(space: spaces.Space[Any], batch: Any) -> np.ndarray:

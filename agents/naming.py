@@ -16,6 +16,7 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from tetrathlon.agents.policy import ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
+from tetrathlon.agents.sb3_policy import SB3Policy
 
 FORMS: dict[str, str] = {
     "random": "samples the action space",
@@ -25,6 +26,7 @@ FORMS: dict[str, str] = {
     "control": "an actor-critic of two small networks from scratch, for spaces of numbers, to be trained",
     "hf:PATH_OR_ID": "a causal language model that transformers loads",
     "openai:URL#MODEL": "a model on an OpenAI-compatible server; its key is in OPENAI_API_KEY",
+    "sb3:FILE": "a model of Stable-Baselines3, sb3:FILE,STATISTICS with its VecNormalize; loading runs code in them",
     "run:DIR": "what a training run made of its policy: the newest checkpoint in the folder of the run",
     "module:object": "a policy, a class or factory of policies, or a function observation -> action",
 }
@@ -36,7 +38,8 @@ name, the environment, ``seed`` and ``temperature``."""
 
 INSTALL_LLM = 'pip install "tetrathlon[llm]"'
 INSTALL_TORCH = 'pip install "tetrathlon[torch]"'
-_LLM_PACKAGES = frozenset({"torch", "transformers", "tokenizers", "accelerate", "gguf"})
+INSTALL_SB3 = 'pip install "tetrathlon[sb3]"'
+_PACKAGES = frozenset({"torch", "transformers", "tokenizers", "accelerate", "gguf", "stable_baselines3"})
 
 
 class PolicyError(ValueError):
@@ -55,17 +58,19 @@ def make_policy(
 
     A class or a factory is called without arguments if that is possible, else with
     ``(observation_space, action_space)``. A function that needs one argument is a policy by itself:
-    ``observation -> action``. What has a method ``act`` is taken as it is.
+    ``observation -> action``. What has a method ``act`` is taken as it is, and a model of Stable-Baselines3 becomes an
+    :class:`~tetrathlon.agents.sb3_policy.SB3Policy`.
 
     Args:
         name_or_policy: ``random``, ``expert``, ``smollm2``, ``char``, ``control``, ``hf:PATH_OR_ID``,
-            ``openai:URL#MODEL``, ``run:DIR``, ``module:object``, or such an object itself. Modules are looked for in
-            the current directory too, as ``python -m`` does.
+            ``openai:URL#MODEL``, ``sb3:FILE`` or ``sb3:FILE,STATISTICS``, ``run:DIR``, ``module:object``, or such an
+            object itself. Modules are looked for in the current directory too, as ``python -m`` does. A file of SB3 is
+            loaded by unpickling it, which runs code: name only what you trust.
         env: The environment that it will act in; its spaces and its expert are looked at, nothing is stepped.
         seed: Seed of what the policy draws, its first weights included.
         temperature: Sampling temperature of a language model.
         arguments: More arguments of what makes the policy: :meth:`LanguagePolicy.from_pretrained`, ``ControlPolicy``,
-            ``char_lm``, ``ChatPolicy``, or the class or factory that is named.
+            ``char_lm``, ``ChatPolicy``, ``SB3Policy.load``, or the class or factory that is named.
 
     Raises:
         PolicyError: There is no such policy, and the message names the nearest and the forms that there are; or
@@ -73,7 +78,7 @@ def make_policy(
         ImportError: A package is missing; the message says how to install it.
     """
     if not isinstance(name_or_policy, str):
-        return _from_object(name_or_policy, env, repr(name_or_policy))
+        return _from_object(name_or_policy, env, repr(name_or_policy), seed)
     name = name_or_policy
     given = dict(arguments or {})
     if given and (name in ("random", "expert") or name.partition(":")[0] in SCHEMES):
@@ -82,7 +87,7 @@ def make_policy(
         return _made(name, env, seed, temperature, given)
     except (TypeError, ValueError) as error:
         # Of what the house itself makes, an argument is wrong; in another's class or factory it may be a fault.
-        is_ours = name in FORMS or name.partition(":")[0] == "hf"
+        is_ours = name in FORMS or name.partition(":")[0] in ("hf", "sb3")
         if isinstance(error, PolicyError) or not given:
             raise
         if is_ours or any(f"argument '{key}'" in str(error) for key in given):
@@ -109,12 +114,14 @@ def _made(name: str, env: gym.Env[Any, Any], seed: int, temperature: float, give
         return _language_model(name, rest, env, seed, temperature, given)
     if scheme == "openai":
         return _chat_policy(name, rest, env, seed, temperature, given)
+    if scheme == "sb3" and rest:
+        return _sb3_policy(name, rest, env, seed, given)
     if scheme in SCHEMES and rest:
         module, _, function = SCHEMES[scheme].partition(":")
         return getattr(importlib.import_module(module), function)(rest, env, seed=seed, temperature=temperature)
     if colon and _is_dotted(scheme) and _is_dotted(rest):
         found = _load(name, scheme, rest)
-        return _from_object(partial(found, **given) if given else found, env, name)
+        return _from_object(partial(found, **given) if given else found, env, name, seed)
     raise PolicyError(_unknown(name))
 
 
@@ -166,13 +173,34 @@ def _control_policy(env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) ->
         raise PolicyError(f"policy 'control' does not fit {_env_name(env)}: {error}") from error
 
 
+def _sb3_policy(name: str, rest: str, env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
+    with _installing(name, INSTALL_SB3):
+        import stable_baselines3  # noqa: F401
+    path, comma, statistics = rest.rpartition(",")
+    if not comma or os.path.exists(rest):  # a comma in the name of the file itself
+        path, statistics = rest, ""
+    try:
+        policy = SB3Policy.load(path, **{"statistics": statistics or None, "seed": seed, **given})
+    except (OSError, ValueError) as error:
+        raise PolicyError(f"policy {name!r}: {error}") from error
+    return _fitting(policy, env, repr(name))
+
+
+def _fitting(policy: SB3Policy, env: gym.Env[Any, Any], name: str) -> Policy:
+    try:
+        policy.check_spaces(env.observation_space, env.action_space)
+    except ValueError as error:
+        raise PolicyError(f"policy {name} does not fit {_env_name(env)}: {error}") from error
+    return policy
+
+
 @contextmanager
 def _installing(name: str, line: str) -> Iterator[None]:
     """Say how to install what turns out to be missing."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in _LLM_PACKAGES:
+        if (error.name or "").partition(".")[0] in _PACKAGES:
             raise ImportError(f"policy {name!r} needs {error.name}: {line}", name=error.name) from error
         raise
 
@@ -229,9 +257,9 @@ def _load(name: str, module_name: str, attributes: str) -> Any:
     return found
 
 
-def _from_object(found: Any, env: gym.Env[Any, Any], name: str) -> Policy:
-    if _is_policy(found):
-        return found
+def _from_object(found: Any, env: gym.Env[Any, Any], name: str, seed: int) -> Policy:
+    if (policy := _as_policy(found, env, name, seed)) is not None:
+        return policy
     if not callable(found):
         raise PolicyError(f"policy {name}: a {type(found).__name__} is no policy; it has no act() and cannot be called")
     needs = _needs(found)
@@ -246,15 +274,21 @@ def _from_object(found: Any, env: gym.Env[Any, Any], name: str) -> Policy:
             f"policy {name} needs {needs} arguments; a class or factory takes none or "
             "(observation_space, action_space), a function takes one observation"
         )
-    if _is_policy(made):
-        return made
+    if (policy := _as_policy(made, env, name, seed)) is not None:
+        return policy
     if callable(made) and not inspect.isclass(made):
         return FunctionPolicy(made, env.observation_space, env.action_space)
     raise PolicyError(f"policy {name} made a {type(made).__name__}, which is no policy: it has no act()")
 
 
-def _is_policy(found: Any) -> bool:
-    return not inspect.isclass(found) and callable(getattr(found, "act", None))
+def _as_policy(found: Any, env: gym.Env[Any, Any], name: str, seed: int) -> Policy | None:
+    """Return what is a policy by itself, a model of SB3 among them; None where it is none."""
+    sb3 = sys.modules.get("stable_baselines3.common.base_class")  # without it nothing is a model of SB3
+    if sb3 is not None and isinstance(found, sb3.BaseAlgorithm):
+        found = SB3Policy(found, seed=seed)
+    if isinstance(found, SB3Policy):
+        return _fitting(found, env, name)
+    return found if not inspect.isclass(found) and callable(getattr(found, "act", None)) else None
 
 
 def _needs(function: Callable[..., Any]) -> int:

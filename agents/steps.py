@@ -22,6 +22,7 @@ def collate_steps(
     *,
     learn: Learn = "own",
     last: Last = "open",
+    every: bool = False,
 ) -> Decisions:
     """Return what was decided in B rows of episodes, one position a step.
 
@@ -32,6 +33,8 @@ def collate_steps(
             is a label or somebody else's.
         learn: See :meth:`tetrathlon.agents.trainable.TrainablePolicy.collate`.
         last: See there.
+        every: Whether steps without a decision have a position, too, for what they showed: a policy that remembers
+            has seen it.
 
     Returns:
         Decisions whose inputs are those arrays, as [B, T, ...] with 0 where nothing was put. A record's ``logp`` is the
@@ -41,14 +44,17 @@ def collate_steps(
     def is_decided(step: Step) -> bool:
         return {"own": step.record is not None, "label": step.label is not None, "action": True}[learn]
 
-    widths = [[[(0, int(is_decided(step))) for step in episode.steps] + [0] for episode in row] for row in rows]
+    undecided = (int(every), 0)
+    widths = [
+        [[(0, 1) if is_decided(step) else undecided for step in episode.steps] + [0] for episode in row] for row in rows
+    ]
     decisions, spans = layout(rows, widths, last=last)
     seen: list[Any] = []
     actions: list[Any] = []
     records: list[Record | None] = []
     for row, row_spans in zip(rows, spans, strict=True):
         for span in row_spans:
-            if not span.decided:
+            if span.end == span.start:
                 continue
             episode = row[span.episode]
             if span.step == len(episode):
@@ -56,10 +62,12 @@ def collate_steps(
                 continue
             step = episode.steps[span.step]
             seen.append(step.observation)
+            if not span.decided:
+                continue
             actions.append(step.label if learn == "label" else step.action)
             records.append(None if learn == "label" else step.record)
     if seen:
-        decisions.inputs |= _placed(observed(seen), decisions.mask | decisions.final)
+        decisions.inputs |= _placed(observed(seen), decisions.episode >= 0)
     if actions:
         decisions.inputs |= _placed(decided(actions, records), decisions.mask)
         logp = [np.nan if record is None else float(record["logp"]) for record in records]

@@ -164,8 +164,12 @@ class Sizes:
     @classmethod
     def of(cls, batch: Decisions, options: Options) -> Sizes:
         """Return the sizes of a minibatch."""
-        episodes = segments_of("episode", batch, learnt(batch, options))
-        return cls(BatchSize.of(episodes), int(valued(batch, options).sum()))
+        mask = learnt(batch, options)
+        if options.reduction == "decision_mean":  # reads no episode, and to find them takes its time
+            policy = BatchSize(int(mask.sum()), 0)
+        else:
+            policy = BatchSize.of(segments_of("episode", batch, mask))
+        return cls(policy, int(valued(batch, options).sum()))
 
 
 def learnt(batch: Decisions, options: Options) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 from tetrathlon.agents.policy import Policy
 from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.algos.starts import Starts
+from tetrathlon.algos.teacher import Teacher
 from tetrathlon.envs.episode import Episode, scorable
 from tetrathlon.envs.registry import known_id, make, make_batched, split_argument
 from tetrathlon.envs.slots import Slots, SlotsLike
@@ -104,6 +105,7 @@ class Collector:
         play: See :class:`Play`.
         kwargs: Constructor arguments of the environment.
         scorers: Rewards that need a model, by name: each is a term of its own, paid at an episode's last step.
+        teacher: Who labels what the policy meets, and may act in its place.
     """
 
     def __init__(
@@ -114,8 +116,9 @@ class Collector:
         *,
         kwargs: Mapping[str, Any] | None = None,
         scorers: Mapping[str, Scorer] | None = None,
+        teacher: Teacher | None = None,
     ) -> None:
-        self.policy, self.play = policy, play
+        self.policy, self.play, self.teacher = policy, play, teacher
         self.env_id = known_id(env_id)
         self.kwargs = {**split_argument(self.env_id, play.split), **(kwargs or {})}
         self.scorers = dict(scorers or {})
@@ -126,6 +129,10 @@ class Collector:
         self._spare: list[tuple[int, list[Episode]]] = []
 
     def _make_slots(self) -> SlotsLike:
+        slots = self._make_own_slots()
+        return slots if self.teacher is None else self.teacher.beside(slots)
+
+    def _make_own_slots(self) -> SlotsLike:
         play = self.play
         if play.horizon:
             venv = make_batched(self.env_id, play.groups, **self.kwargs) if play.vector == "auto" else None
@@ -157,11 +164,15 @@ class Collector:
             collected.metrics[f"reward_terms/{name}"] = _mean(paid)
         return collected
 
+    def _new_rollout(self, groups: int | None) -> Rollout:
+        """Return a rollout from the starts of ``groups`` groups; None: without an end."""
+        force = None if self.teacher is None else self.teacher.force
+        starts = self._queue(groups)
+        return Rollout(self.policy, self._slots, starts, force=force, env=self.env_id, kwargs=dict(self.kwargs))
+
     def _stretch(self, version: int) -> Collected:
         if self._rollout is None:
-            self._rollout = Rollout(
-                self.policy, self._slots, self._queue(None), env=self.env_id, kwargs=dict(self.kwargs)
-            )
+            self._rollout = self._new_rollout(None)
         rows = self._rollout.stretch(self.play.horizon)
         ended = [whole for slot, row in enumerate(rows) for whole in self._ended(slot, row)]
         self._score(ended)
@@ -189,9 +200,7 @@ class Collector:
         for _ in range(1 + play.resample):
             if len(kept) >= play.groups:
                 break
-            rollout = Rollout(
-                self.policy, self._slots, self._queue(play.groups), env=self.env_id, kwargs=dict(self.kwargs)
-            )
+            rollout = self._new_rollout(play.groups)
             fresh = rollout.episodes()
             crashes += len(rollout.crashes)
             self._score(fresh)
@@ -254,6 +263,8 @@ class Collector:
     def restart(self) -> None:
         """Begin all episodes of a stretch anew, and let go of spare groups, as a run that goes on does."""
         self._spare, self._open = [], {}
+        if self.teacher is not None:
+            self.teacher.restart()
         if self.play.horizon:
             self._slots.close()
             self._slots, self._rollout = self._make_slots(), None

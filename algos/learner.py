@@ -18,6 +18,8 @@ from tetrathlon.algos.advantages import group_signal
 from tetrathlon.algos.baselines import MovingAverage
 from tetrathlon.algos.batch import MAXIMA, Sizes, parts, policy_loss, prepare, segments_of
 from tetrathlon.algos.options import Options
+from tetrathlon.algos.pieces import pieces
+from tetrathlon.algos.reward_scale import RewardScale
 from tetrathlon.algos.schedules import at, between, rate
 from tetrathlon.envs.episode import Episode, scorable
 
@@ -66,12 +68,13 @@ class Learner:
 
     Raises:
         ValueError: Weights that learn have 16 bits, in which most updates round to nothing; or nothing learns.
-        TypeError: Options name a temperature and the policy has none.
+        TypeError: Options name a temperature and the policy has none, or pieces and its rows cannot be cut.
     """
 
     def __init__(self, policy: TrainablePolicy, options: Options, updates: int | None = None) -> None:
         trained = learnable(policy)
         self.policy, self.options, self.updates = policy, options, updates
+        self._trained = trained
         self.round = 0
         self._skipped = 0  # updates in a row in which nothing could be scored
         self.reference = policy.snapshot() if options.needs_reference else None
@@ -81,6 +84,9 @@ class Learner:
                 "follow; with LoRA it is the model without its adapter"
             )
         self.average: MovingAverage | None = None
+        self.reward_scale = RewardScale(options.gamma) if options.scale_rewards else None
+        if options.piece is not None and not getattr(policy, "divisible", False):
+            raise TypeError(f"piece={options.piece!r}: {type(policy).__name__} is not divisible; its rows stay whole")
         critic = getattr(policy, "critic", None)
         of_critic = {id(p) for p in critic.parameters()} if isinstance(critic, nn.Module) else set()
         lr = getattr(policy, "default_lr", _LR) if options.lr is None else options.lr
@@ -132,11 +138,17 @@ class Learner:
         batch = self.policy.collate(rows)
         batch.policy_version = torch.tensor([version for _, version in kept], dtype=torch.long)[batch.source]
         batch = batch.to(self.device)
+        if self.reward_scale is not None:
+            batch.reward = self.reward_scale.scaled(batch, rows)
         batch, self.average = prepare(self.policy, batch, options, self.reference, self.average)
         prepared = time.perf_counter()
         metrics = {"unscorable": float(sum(map(len, collected)) - sum(map(len, rows)))}
         metrics |= _said(batch, options, self.round) | _by_outcome(batch, rows) | self._scheduled(options)
+        if self.reward_scale is not None:
+            metrics["reward_scale"] = self.reward_scale.std
         before = self._probe()
+        if options.piece is not None:
+            batch = pieces(batch, options.piece)
         metrics |= self._optimize(batch, options)
         metrics["changed"] = float((self._probe() != before).float().mean())
         self.round += 1
@@ -203,7 +215,7 @@ class Learner:
                 loss.backward()
             for name, value in metrics.items():
                 sums[name] += value
-        norm = float(nn.utils.clip_grad_norm_(self.policy.parameters(), options.max_grad_norm))
+        norm = float(nn.utils.clip_grad_norm_(self._trained, options.max_grad_norm))
         if not math.isfinite(norm):
             raise self._not_finite("gradient norm", norm, minibatch)
         self.optimizer.step()
@@ -215,7 +227,7 @@ class Learner:
     @torch.no_grad()
     def _probe(self) -> Tensor:
         """Return about a thousand weights of each tensor that learns, to see whether an update moved them."""
-        chosen = [p.flatten()[:: max(p.numel() // _PROBED, 1)] for p in self.policy.parameters() if p.requires_grad]
+        chosen = [p.flatten()[:: max(p.numel() // _PROBED, 1)] for p in self._trained]
         return torch.cat(chosen).clone()
 
     def _scheduled(self, options: Options) -> dict[str, float]:
@@ -259,6 +271,7 @@ class Learner:
             "optimizer": self.optimizer.state_dict(),
             "reference": None if self.reference is None else self.reference.state_dict(),
             "average": None if self.average is None else asdict(self.average),
+            "reward_scale": None if self.reward_scale is None else self.reward_scale.state_dict(),
             "generator": self._generator.get_state(),
             "round": self.round,
         }
@@ -270,6 +283,8 @@ class Learner:
         if self.reference is not None:
             self.reference.load_state_dict(state["reference"])
         self.average = None if state["average"] is None else MovingAverage(**state["average"])
+        if self.reward_scale is not None:
+            self.reward_scale.load_state_dict(state["reward_scale"])
         self._generator.set_state(state["generator"])
         self.round = state["round"]
         self._set_temperature()

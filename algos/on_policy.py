@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tetrathlon.agents.trainable import TrainablePolicy
@@ -13,13 +12,11 @@ from tetrathlon.algos import options as update
 from tetrathlon.algos.callbacks import Callback
 from tetrathlon.algos.collect import Collector, Play, Scorer
 from tetrathlon.algos.denominators import Reduction
-from tetrathlon.algos.learner import Learner, NotFinite, Rows, learnable
+from tetrathlon.algos.learner import Learner, Rows, learnable
 from tetrathlon.algos.options import Advantage
-from tetrathlon.algos.run import Run
 from tetrathlon.algos.segments import Level
-from tetrathlon.algos.tracking import Tracker
-
-_SAMPLE_EPISODES = 64
+from tetrathlon.algos.trainer import Trainer
+from tetrathlon.envs.episode import Episode
 
 
 def train(
@@ -50,22 +47,14 @@ def train(
             return
 
 
-class OnPolicy:
+class OnPolicy(Trainer[Learner]):
     """Plays a policy in an environment and learns from what it did, again and again.
 
     Args:
         policy: What learns.
         env_id: Where; its train split.
-        kwargs: Constructor arguments of the environment.
         scorers: Rewards that need a model, by name.
-        run: Folder of the run; None keeps nothing.
-        resume: Whether to go on with the run in that folder.
-        checkpoint_every: Updates from one checkpoint to the next.
-        trackers: Where metrics go beside the folder.
-        callbacks: Called between updates, in this order; see :class:`~tetrathlon.algos.callbacks.Callback`.
-        name: What the run's configuration calls the policy, so that ``run:DIR`` can make it again.
-        arguments: With which arguments the policy of that name was made.
-        **options: Fields of :class:`Options`.
+        **others: Arguments of :class:`~tetrathlon.algos.trainer.Trainer`, and fields of :class:`Options`.
 
     Raises:
         TypeError: There is no such option, or the advantages need a critic that the policy has not.
@@ -90,143 +79,31 @@ class OnPolicy:
                 )
 
     def __init__(
-        self,
-        policy: TrainablePolicy,
-        env_id: str,
-        *,
-        kwargs: Mapping[str, Any] | None = None,
-        scorers: Mapping[str, Scorer] | None = None,
-        run: str | Path | None = None,
-        resume: bool = False,
-        checkpoint_every: int = 10,
-        trackers: Sequence[Tracker] = (),
-        callbacks: Sequence[Callback] = (),
-        name: str | None = None,
-        arguments: Mapping[str, Any] | None = None,
-        **options: Any,
+        self, policy: TrainablePolicy, env_id: str, *, scorers: Mapping[str, Scorer] | None = None, **others: Any
     ) -> None:
-        if checkpoint_every < 1:
-            raise ValueError(f"checkpoint_every must be at least 1, got {checkpoint_every!r}")
-        self.options = type(self).Options(**options)
-        self.policy, self.checkpoint_every = policy, checkpoint_every
-        self.trackers, self.callbacks = trackers, callbacks
-        if self.options.advantage == "gae" and getattr(policy, "critic", None) is None:
-            if not callable(add := getattr(policy, "add_critic", None)):
+        self._scorers = scorers
+        super().__init__(policy, env_id, **others)
+
+    def _collector(self, env_id: str, kwargs: Mapping[str, Any] | None) -> Collector:
+        if self.options.advantage == "gae" and getattr(self.policy, "critic", None) is None:
+            if not callable(add := getattr(self.policy, "add_critic", None)):
                 raise TypeError(
-                    f"{type(self).__name__} needs a policy with a critic; {type(policy).__name__} has no module "
+                    f"{type(self).__name__} needs a policy with a critic; {type(self.policy).__name__} has no module "
                     "'critic' that gives values"
                 )
             add()
-        learnable(policy)
-        self.collector = Collector(policy, env_id, self.options, kwargs=kwargs, scorers=scorers)
-        config = {
-            "algorithm": type(self).__name__,
-            "policy": name,
-            "policy_arguments": dict(arguments or {}),
-            "env": self.collector.env_id,
-            "kwargs": self.collector.kwargs,
-            "options": asdict(self.options),
-            "checkpoint_every": checkpoint_every,
-        }
-        self.run = None if run is None else Run(run, config, resume=resume)
-        self._learner: Learner | None = None
+        learnable(self.policy)
+        return Collector(self.policy, env_id, self.options, kwargs=kwargs, scorers=self._scorers)
 
-    def learn(self, updates: int) -> list[dict[str, float]]:
-        """Improve the policy until ``updates`` updates are done, those of a resumed run and of earlier calls included.
+    def _learner(self) -> Learner:
+        return Learner(self.policy, self.options)
 
-        Returns:
-            The metrics of the updates that were done now.
-
-        Raises:
-            NotFinite: A loss or a gradient is not finite. The run's folder holds the batch.
-            ValueError: Checkpoints are all damaged.
-        """
-        learner = self._learner = self._learner or Learner(self.policy, self.options)
-        learner.updates = updates
-        if self.run is not None:
-            if (found := self.run.checkpoints.load()) is not None:
-                self._restore(learner, found[1])
-            self.run.begin(learner.round, updates)
-        if learner.round == 0:
-            self._before()
-        history: list[dict[str, float]] = []
-        stop = False
-        while learner.round < updates and not stop:
-            number = learner.round
-            start = time.perf_counter()
-            collected = self.collector.collect(number)
-            played = time.perf_counter() - start
-            try:
-                learnt = learner.update(collected.rows, collected.versions)
-            except NotFinite as error:
-                if self.run is None:
-                    raise
-                path = self.run.keep_failed(number, error.batch)
-                raise NotFinite(f"{error}; the batch is in {path}", error.batch) from error
-            metrics = {**collected.metrics, **learnt, "seconds_play": played}
-            history.append(metrics)
-            answers = [callback(number, metrics) for callback in self.callbacks]
-            stop = any(answers)
-            is_last = stop or learner.round == updates
-            if is_last:
-                for callback in self.callbacks:
-                    if (last := getattr(callback, "last", None)) is not None:
-                        last(number, metrics)
-            self._note(number, metrics)
-            if self.run is not None and (is_last or learner.round % self.checkpoint_every == 0):
-                self.run.checkpoints.save(learner.round, self._state(learner))
-                self.collector.restart()
-                self.run.keep(collected.played[:_SAMPLE_EPISODES])
-        return history
-
-    def _before(self) -> None:
-        """Let callbacks look at the start, and note what they saw."""
-        seen: dict[str, float] = {}
-        for callback in self.callbacks:
-            if (before := getattr(callback, "before", None)) is not None:
-                before(seen)
-        if seen:
-            self._note(-1, seen)
-
-    def _note(self, number: int, metrics: Mapping[str, float]) -> None:
-        if self.run is not None:
-            self.run.note(number, metrics)
-        for tracker in self.trackers:
-            tracker.log(number, metrics)
-
-    def _state(self, learner: Learner) -> dict[str, Any]:
-        """Return all that a run depends on."""
-        return {
-            "learner": learner.state_dict(),
-            "starts": self.collector.starts.state_dict(),
-            "callbacks": [
-                (_kind(callback), callback.state_dict())
-                for callback in self.callbacks
-                if hasattr(callback, "state_dict")
-            ],
-        }
-
-    def _restore(self, learner: Learner, state: dict[str, Any]) -> None:
-        learner.load_state_dict(state["learner"])
-        self.collector.starts.load_state_dict(state["starts"])
-        self.collector.restart()  # its environments are seeded as those of the run that went on from here
-        # By kind: a run may go on with other callbacks than it began with.
-        saved = list(state["callbacks"])
-        for callback in self.callbacks:
-            at = next((i for i, (kind, _) in enumerate(saved) if kind == _kind(callback)), None)
-            if at is not None and hasattr(callback, "load_state_dict"):
-                callback.load_state_dict(saved.pop(at)[1])
-
-    def close(self) -> None:
-        """Close the environments and the trackers."""
-        self.collector.close()
-        for tracker in self.trackers:
-            tracker.close()
-
-
-def _kind(callback: Callback) -> str:
-    """Return what tells a callback from others of a run."""
-    return f"{type(callback).__name__}({getattr(callback, 'metric', '')})"
+    def _update(self, learner: Learner) -> tuple[dict[str, float], list[Episode]]:
+        start = time.perf_counter()
+        collected = self.collector.collect(learner.round)
+        played = time.perf_counter() - start
+        learnt = learner.update(collected.rows, collected.versions)
+        return {**collected.metrics, **learnt, "seconds_play": played}, collected.played
 
 
 class GRPO(OnPolicy):

@@ -39,6 +39,9 @@ class Options:
     """Added to that deviation."""
     gamma: float = 1.0
     """Discount of one environment step; read with ``gae`` and ``returns``."""
+    scale_rewards: bool = False
+    """Whether rewards are divided by the running deviation of their discounted return (Engstrom et al., 2020); of
+    ``gae`` and ``returns``."""
     lam: float = 0.95
     """Trace of GAE, of one decision."""
     critic_lam: float | None = None
@@ -104,6 +107,9 @@ class Options:
     """Passes over a batch."""
     minibatches: int = 4
     """Optimizer steps a pass; groups are dealt at random, and stay together."""
+    piece: int | None = None
+    """Positions of a row that stay together in a minibatch: 1 for a policy without a memory, a few dozen for one that
+    learns what to remember. None: all of a row, and of its group. The policy has to be ``divisible``."""
     max_cost: float | None = None
     """What is evaluated at once, in the policy's own unit (tokens for language); gradients of the parts add up. None:
     a minibatch."""
@@ -177,6 +183,18 @@ class Options:
                 f"value_clip is the width of a value_clip_mode other than 'none', got {self.value_clip!r} for "
                 f"{self.value_clip_mode!r}"
             )
+        if self.scale_rewards and self.advantage not in ("gae", "returns"):
+            raise ValueError(
+                f"scale_rewards is of advantage='gae' and 'returns', which read rewards; got {self.advantage!r}"
+            )
+        if self.piece is not None:
+            if self.piece < 1:
+                raise ValueError(f"piece must be at least 1, got {self.piece!r}")
+            for name, needed in _OF_PIECES.items():
+                if (value := getattr(self, name)) != needed:
+                    raise ValueError(
+                        f"piece={self.piece!r} needs {name}={needed!r}, which reads no whole row; got {value!r}"
+                    )
         for name in ("critic_lam", "adaptive_lam"):
             if (value := getattr(self, name)) is not None and not 0 < value <= 1:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
@@ -192,6 +210,7 @@ class Options:
             )
 
 
+_OF_PIECES = {"credit": "decision", "ratio": "decision", "reduction": "decision_mean", "mask_cut": False}
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "advantage": get_args(Advantage),
     "scale": get_args(Scale),

@@ -24,6 +24,7 @@ _IDS: dict[str, str] = {
     "Format-v0": "tetrathlon.envs.text.instruction_following:Format",
     "LetterCount-v0": "tetrathlon.envs.text.letter_count:LetterCount",
     "Math-v0": "tetrathlon.envs.text.mathematics:Math",
+    "PushToZone-v0": "tetrathlon.envs.robots.push:PushToZone",
     "ReasoningGym-v0": "tetrathlon.envs.text.reasoning_gym:ReasoningGym",
     "Symbolic-v0": "tetrathlon.envs.text.symbolic:Symbolic",
 }
@@ -45,7 +46,8 @@ def register() -> None:
     """Register every environment of this package with Gymnasium; a second call changes nothing."""
     for name, entry_point in _IDS.items():
         if (env_id := f"{NAMESPACE}/{name}") not in gym.registry:
-            gym.register(env_id, entry_point=entry_point)
+            batched = f"{entry_point}Vector" if _domain(entry_point) == "robots" else None
+            gym.register(env_id, entry_point=entry_point, vector_entry_point=batched)
 
 
 def load_plugins() -> list[str]:
@@ -83,8 +85,7 @@ def listings(domain: str | None = None) -> list[Listing]:
         ValueError: There is no such domain.
     """
     every = [
-        Listing(f"{NAMESPACE}/{name}", entry_point.split(".")[2], entry_point)
-        for name, entry_point in sorted(_IDS.items())
+        Listing(f"{NAMESPACE}/{name}", _domain(entry_point), entry_point) for name, entry_point in sorted(_IDS.items())
     ]
     if domain is None:
         return every
@@ -92,6 +93,10 @@ def listings(domain: str | None = None) -> list[Listing]:
     if domain not in domains:
         raise ValueError(f"domain must be one of {domains}, got {domain!r}")
     return [listing for listing in every if listing.domain == domain]
+
+
+def _domain(entry_point: str) -> str:
+    return entry_point.split(".")[2]
 
 
 def domain_of(env_id: str) -> str:

@@ -103,8 +103,8 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([], ["-h"], ["--help"]):
         assert main(words) == 0
         text = capsys.readouterr().out
-        assert all(command in text for command in ("envs", "play", "eval", "bench", "view"))
-    for command in ("envs", "play", "eval", "bench", "view"):
+        assert all(command in text for command in ("envs", "play", "eval", "record", "bench", "view"))
+    for command in ("envs", "play", "eval", "record", "bench", "view"):
         assert main([command, "-h"]) == 0
         text = capsys.readouterr().out
         assert text.startswith(f"usage: tetrathlon {command}")
@@ -168,9 +168,23 @@ def test_help_is_fast_and_imports_no_torch() -> None:
             "digits must be a number as 2 is, got true",
         ),
         (["envs", "--domain", "txt"], "no domain 'txt'; did you mean text?"),
-        (["play", "Arithmetic", "--policy", "random", "--video", "x.gif"], "renders ['ansi']"),
-        (["play", "toys/Screen-v0", "--policy", "random", "--video", "x.mp4"], "*.gif, not 'x.mp4'"),
+        (
+            ["play", "Arithmetic", "--policy", "random", "--video", "x.gif"],
+            "as its 'image'; tetrathlon/Arithmetic-v0 renders ['ansi'] and shows UnicodeText",
+        ),
+        (["play", "toys/Screen-v0", "--policy", "random", "--video", "x.avi"], "a *.gif or a *.mp4, not 'x.avi'"),
         (["play", "toys/Screen-v0", "--policy", "random", "--video", "no/where/x.gif"], "no folder 'no/where'"),
+        (
+            ["record", "Arithmetic", "--policy", "expert"],
+            "say where the episodes go: --out DIR, --minari ID-v0 or both",
+        ),
+        (["record", "Arithmetic", "--policy", "expert", "--minari", "a-v0", "--resume"], "name it by --out"),
+        (
+            ["record", "Arithmetic", "--policy", "expert", "--out", "x", "--episodes", "0"],
+            "--episodes must be at least 1",
+        ),
+        (["record", "Arithmetic", "--policy", "exprt", "--out", "x"], "did you mean expert?"),
+        (["eval", "CartPole-v1", "--policy", "sb3:nothing.zip"], "there is no file 'nothing.zip'"),
         (["view", "no/where"], "there is no folder 'no/where'"),
         (["bench", "--suite", "quik"], "quik"),
         (["bench", "compare", "a", "b"], "did not expect"),
@@ -489,6 +503,96 @@ def test_video(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "4 frames" in capsys.readouterr().out
     with Image.open(path) as gif:
         assert (gif.n_frames, gif.size, gif.info["duration"]) == (4, (8, 8), 100)  # type: ignore[attr-defined]
+
+
+def test_video_of_what_is_observed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    class Seen(Screen):
+        metadata = {"render_modes": []}  # noqa: RUF012
+
+    gym.register("toys/Seen-v0", entry_point=Seen)  # type: ignore[arg-type]
+    try:
+        assert main(["play", "toys/Seen-v0", "--policy", "random", "--video", str(tmp_path / "x.gif")]) == 0
+    finally:
+        del gym.registry["toys/Seen-v0"]
+    with Image.open(tmp_path / "x.gif") as gif:
+        assert (gif.n_frames, gif.size, gif.info["duration"]) == (4, (256, 256), 50)  # type: ignore[attr-defined]
+        gif.seek(2)
+        assert gif.convert("RGB").getpixel((0, 255)) == (80, 80, 80)
+
+
+def test_video_without_what_renders(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    class Blind(Screen):
+        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+            return {"image": np.zeros((8, 8, 3), np.uint8)}, {}
+
+        def render(self) -> Any:
+            raise gym.error.DependencyNotInstalled('pygame is not installed, run `pip install "gymnasium[x]"`')
+
+    gym.register("toys/Blind-v0", entry_point=Blind)  # type: ignore[arg-type]
+    try:
+        assert main(["play", "toys/Blind-v0", "--policy", "random", "--video", str(tmp_path / "x.gif")]) == 1
+    finally:
+        del gym.registry["toys/Blind-v0"]
+    assert "pygame is not installed, run `pip install" in capsys.readouterr().err
+    assert not (tmp_path / "x.gif").exists()
+
+
+def test_video_needs_av_for_mp4(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tetrathlon.benchmarks.video.find_spec", lambda name: None)
+    said = fails(capsys, "play", "toys/Screen-v0", "--policy", "random", "--video", str(tmp_path / "x.mp4"), code=1)
+    assert 'x.mp4 needs av: pip install "tetrathlon[video]"; a *.gif needs nothing' in said
+
+
+def test_record(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "demos"
+    words = ["record", "Arithmetic", "--policy", "expert", "--out", str(out), "--episodes"]
+    assert main([*words, "3"]) == 0
+    text = capsys.readouterr().out
+    assert "3 episodes, 3 steps, mean reward 1" in text and f"saved in {out}" in text.replace("\n", "")
+    assert "go on with it by --resume" in fails(capsys, *words, "3")
+    assert main([*words, "5", "--resume"]) == 0
+    episodes = load_episodes(out)
+    assert len(episodes) == 5 == len({episode.seed for episode in episodes})
+    assert all(episode.is_success and episode.kwargs["split"] == "train" for episode in episodes)
+    capsys.readouterr()
+    assert main(["view", str(out), "--episode", "4"]) == 0
+    assert "episode 4" in capsys.readouterr().out
+
+
+def test_record_a_minari_dataset(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("minari", reason='needs minari: pip install "tetrathlon[data]"')
+    pytest.importorskip("h5py", reason='needs h5py: pip install "tetrathlon[data]"')
+    from tetrathlon.envs.minari import load_minari
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "home"))
+    words = ("record", "CartPole-v1", "--policy", "random", "--minari", "pole/random-v0", "--episodes")
+    assert main([*words, "6", "--out", str(tmp_path / "own")]) == 0
+    text = capsys.readouterr().out.replace("\n", "")
+    assert f"Minari dataset pole/random-v0 in {tmp_path / 'home' / 'pole' / 'random-v0'}" in text
+    ours, theirs = load_episodes(tmp_path / "own"), load_minari("pole/random-v0")
+    assert len(theirs) == 6 and f"{sum(map(len, theirs))} steps" in text
+    for one, two in zip(ours, theirs, strict=True):
+        assert (one.seed, one.env, len(one)) == (two.seed, "CartPole-v1", len(two))
+        assert np.array_equal(one.final_observation, two.final_observation)
+        assert all(np.array_equal(a.observation, b.observation) for a, b in zip(one.steps, two.steps, strict=True))
+    assert "there is a dataset 'pole/random-v0'" in fails(capsys, *words, "6")
+    assert "such as 'push/expert-v0', its folders of two letters or more, got 'pole'" in fails(
+        capsys, *words[:-2], "pole"
+    )
+
+
+def test_record_of_crashes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    gym.register("toys/Counting-v0", entry_point="tests.agents.toys:Counting")
+    words = ["record", "toys/Counting-v0", "--policy", "random", "--out", str(tmp_path), "--env"]
+    try:
+        assert main([*words, "crash_at=1"]) == 1
+    finally:
+        del gym.registry["toys/Counting-v0"]
+    assert "every episode crashed: RuntimeError: the simulator is gone" in capsys.readouterr().err
 
 
 def test_bench_passes_its_options_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tetrathlon.algos.on_policy import ALGORITHMS
+from tetrathlon.algos import ALGORITHMS, on_policy
 from tetrathlon.cli import main
 
 TRAIN = ["train", "grpo", "tetrathlon/Arithmetic-v0", "--policy", "tetrathlon.agents.char_lm:char_lm"]
@@ -59,10 +59,14 @@ def test_help_says_what_there_is_and_first_what_every_run_needs(capsys: pytest.C
         assert main(["train", name, "--help"]) == 0
         said = capsys.readouterr().out
         assert said.startswith(f"usage: tetrathlon train {name}") and ":data:" not in said and "`" not in said
-        assert 0 < said.index("--policy NAME") < said.index("--updates N") < said.index("--groups") < said.index("--lr")
+        plays = "--groups" if name in on_policy.ALGORITHMS else "--episodes INT"
+        assert 0 < said.index("--policy NAME") < said.index("--updates N") < said.index(plays) < said.index("--lr")
         inside = [line.strip("│| ") for line in said.splitlines()]
-        assert "that ends the run when three updates in a row exceed it. (default: None)" in " ".join(inside)
+        assert "that ends the run when three updates in a row stay below it. (default: None)" in " ".join(inside)
         assert "three" not in inside  # a line of the source is no line of the page
+        assert ("--max-kl" in said) == (name in on_policy.ALGORITHMS) != ("--expert NAME" in said)
+        assert ("--demonstrations DIR" in said) == (name == "bc") and ("--proxy NAME" in said) == (name == "dagger")
+        assert "Args:" not in said and "Raises:" not in said
 
 
 def test_the_bar_begins_when_the_run_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,9 +85,49 @@ def test_a_run_is_stopped_and_tracked_as_asked(tmp_path: Path) -> None:
     assert len(list((tmp_path / "tensorboard").iterdir())) == 1
 
 
+IMITATE = ["tetrathlon/Arithmetic-v0", "--policy", "char", "--episodes", "4", "--steps", "2", "--track", "none"]
+
+
+def test_imitators_run_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = [*IMITATE, "--test-episodes", "2", *ENV]
+    record = ["record", IMITATE[0], "--policy", "expert", "--episodes", "3", "--split", "train"]
+    assert main([*record, "--out", str(tmp_path / "demos"), *ENV]) == 0
+    shown = {"dagger": [], "bc": ["--demonstrations", str(tmp_path / "demos")]}
+    for name, more in shown.items():
+        run = ["--out", str(tmp_path / name), *more]
+        assert main(["train", name, *few, *run, "--updates", "1"]) == 0
+        assert main(["train", name, *few, *run, "--updates", "2", "--resume"]) == 0
+        said = capsys.readouterr().out
+        assert [line.split()[0] for line in said.splitlines() if "test success" in line] == ["0", "1", "2"]
+        assert said.count("bc_loss") == 2 and (tmp_path / name / "report.html").is_file()
+        noted = [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        assert [line["update"] for line in noted] == [-1, 0, 1]
+        assert [line["dataset"] for line in noted[1:]] == ([3.0, 3.0] if name == "bc" else [4.0, 8.0])
+        config = json.loads((tmp_path / name / "config.json").read_text())
+        assert config["algorithm"].lower() == name and config["expert"] is None
+        assert main(["eval", IMITATE[0], "--policy", f"run:{tmp_path / name}", "--episodes", "2", *ENV]) == 0
+        capsys.readouterr()
+    assert noted[-1]["dataset"] == 3.0 and "queries" not in noted[-1]  # nobody was asked
+
+
+def test_an_expert_is_named_as_any_policy(tmp_path: Path) -> None:
+    words = ["train", "dagger", "CartPole-v1", "--policy", "control", "--expert", "random", "--track", "none"]
+    few = ["--episodes", "2", "--horizon", "5", "--steps", "1", "--updates", "2", "--test-episodes", "0"]
+    asked = ["--query", "disagree", "--proxy", "random", "--queries", "12"]
+    assert main([*words, *few, *asked, "--out", str(tmp_path)]) == 0
+    noted = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert noted[0]["queries"] == noted[0]["interventions"] == 10.0 < noted[1]["queries"] <= 12.0
+    assert json.loads((tmp_path / "config.json").read_text())["expert"] == "RandomPolicy"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["train", "bc", "CartPole-v1", "--policy", "control"], "CartPole-v1 has no expert_action; give an expert"),
+        (["train", "bc", *IMITATE, "--demonstrations", "no/where"], "no/where/episodes.jsonl"),
+        (["train", "dagger", *IMITATE, "--horizon", "3"], "horizon=3 cuts episodes, and LanguagePolicy needs"),
+        (["train", "dagger", *IMITATE, "--expert", "smolm2"], "did you mean smollm2"),
+        (["train", "dagger", *IMITATE, "--max-kl", "1"], "there is no option '--max-kl'"),
         (["train"], "say which algorithm: tetrathlon train ALGO ID; there are grpo, "),
         (["train", "grop", "x"], "there is no algorithm 'grop'; did you mean grpo"),
         ([*TRAIN[:3], "--policy", "random"], "policy 'random' cannot be trained: it is no TrainablePolicy"),

@@ -1,4 +1,4 @@
-"""The command line: what there is, be the agent or watch one, evaluate, run the suite, look at a run.
+"""The command line: what there is, be the agent or watch one, evaluate, record, run the suite, look at a run.
 
 Exit codes: 0 done, 1 something failed, 2 the command was wrong, 130 stopped by ctrl-C.
 """
@@ -19,8 +19,9 @@ import tyro
 
 import tetrathlon
 from tetrathlon.agents.policy import ActionError
-from tetrathlon.commands import Bench, Envs, Eval, Play, View
+from tetrathlon.commands import Bench, Envs, Play, View
 from tetrathlon.envs.registry import load_plugins
+from tetrathlon.evaluating import Eval, Record
 from tetrathlon.manual import algorithms_help, readable
 from tetrathlon.training import Train, train_command
 from tetrathlon.usage import UsageError, nearest
@@ -29,6 +30,7 @@ COMMANDS: dict[str, type[Any]] = {
     "envs": Envs,
     "play": Play,
     "eval": Eval,
+    "record": Record,
     "train": Train,
     "bench": Bench,
     "view": View,
@@ -83,7 +85,7 @@ def _main(words: list[str]) -> int:
         raise UsageError(f"there is no {kind} {name!r}{hint} (there are {', '.join(COMMANDS)})")
     rest = words[1:]
     if name == "train" and rest[:1] in (["-h"], ["--help"]):
-        from tetrathlon.algos.on_policy import ALGORITHMS
+        from tetrathlon.algos import ALGORITHMS
 
         print(algorithms_help(ALGORITHMS))
         return 0

@@ -7,10 +7,9 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import gymnasium as gym
 import tyro
@@ -19,14 +18,15 @@ from tetrathlon.envs.registry import domain_of, listings, make
 from tetrathlon.usage import (
     UsageError,
     at_least,
-    check_temperature,
-    check_video,
     environment,
     made,
     nearest,
-    new_folder,
     policy_of,
+    render_modes,
 )
+
+if TYPE_CHECKING:
+    from tetrathlon.benchmarks.video import Film
 
 Id = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID")]
 Run = Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
@@ -36,6 +36,8 @@ Number = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")
 Seed = Annotated[int, tyro.conf.arg(metavar="S")]
 Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")]
 Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...", help_behavior_hint="")]
+_FPS = 20.0
+"""Frames a second where an environment does not say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +79,8 @@ class Play:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Text = None
-    """Who acts: random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR, control, char or module:object;
-    without it, you."""
+    """Who acts: random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, control, char or
+    module:object; without it, you."""
     seed: Number = None
     """Seed of the instance; without it a new one each time."""
     split: str = "train"
@@ -89,136 +91,65 @@ class Play:
     """Sampling temperature of a language model."""
     greedy: bool = False
     """Take the most likely actions."""
-    video: Annotated[Path | None, tyro.conf.arg(metavar="FILE.gif", help_behavior_hint="")] = None
-    """Write what is rendered to a GIF file."""
+    video: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """Film it, *.gif or *.mp4: what is rendered, else the picture that is observed."""
 
     def run(self) -> int:
         """Play."""
         from rich.console import Console
 
         from tetrathlon.agents.rollout import Start
-        from tetrathlon.play import Quit, play, write_gif
+        from tetrathlon.play import Quit, play
 
         env_id, kwargs = environment(self.id, self.split, self.env)
-        if self.video is not None:
-            check_video(env_id, self.video)
+        is_rendered = self.video is not None and "rgb_array" in render_modes(env_id)
+        if is_rendered:
             kwargs["render_mode"] = "rgb_array"
         seed = self.seed if self.seed is not None else int.from_bytes(os.urandom(4), "little")
         at_least("seed", seed, 0)
         probe = made(env_id, kwargs)
-        fps = float(probe.metadata.get("render_fps") or 20)
+        film = self._film(env_id, probe, is_rendered)
         policy = policy_of(self.policy, probe, seed, self.temperature) if self.policy is not None else None
         probe.close()
         console = Console(highlight=False)
-        frames: list[Any] | None = [] if self.video is not None else None
         console.print(f"{env_id} · seed {seed}", style="dim", markup=False)
         try:
-            outcome = play(
-                lambda: make(env_id, **kwargs),
-                policy,
-                console=console,
-                start=Start(seed=seed),
-                greedy=self.greedy,
-                frames=frames,
-            )
+            with film or contextlib.nullcontext():
+                outcome = play(
+                    lambda: make(env_id, **kwargs),
+                    policy,
+                    console=console,
+                    start=Start(seed=seed),
+                    greedy=self.greedy,
+                    film=film,
+                )
         except Quit:
             console.print("no answer given: the episode ends here", style="dim")
             return 0
         if isinstance(outcome, str):
-            return _failed(f"the environment crashed: {outcome}")
-        if self.video is not None and frames:
-            write_gif(self.video, frames, fps)
-            console.print(f"{len(frames)} frames in {self.video}", markup=False, soft_wrap=True)
+            blind = is_rendered and "mujoco" in sys.modules and "MUJOCO_GL" not in os.environ
+            hint = "; without a screen, MUJOCO_GL=egl or MUJOCO_GL=osmesa says how to render" if blind else ""
+            return failed(f"the environment crashed: {outcome}{hint}")
+        if film is not None:
+            console.print(f"{film.frames} frames in {film.path}", markup=False, soft_wrap=True)
         return 0
 
+    def _film(self, env_id: str, probe: gym.Env[Any, Any], is_rendered: bool) -> Film | None:
+        """Return the film to be made, or say why there can be none."""
+        from tetrathlon.benchmarks.video import Film, picture_in
+        from tetrathlon.envs.spaces import null_sample
 
-@dataclass(frozen=True, kw_only=True)
-class Eval:
-    """Measure a policy in an environment."""
-
-    id: Id
-    """Environment; tetrathlon envs lists them."""
-    policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR, control, char or module:object."""
-    episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 100
-    """Instances, each with a seed of its own."""
-    split: str = "test"
-    """Which instances, where the environment has splits."""
-    samples: Annotated[int, tyro.conf.arg(metavar="K")] = 1
-    """Episodes an instance; gives pass@k and majority@k."""
-    seed: Seed = 0
-    """Seed of the instances and of the policy."""
-    temperature: Annotated[float | None, tyro.conf.arg(metavar="T", help_behavior_hint="")] = None
-    """Sample a language model at this temperature; default: greedy with one sample, 1.0 with more."""
-    greedy: bool = False
-    """Take the most likely actions."""
-    slots: Number = None
-    """Episodes under way at once; default: up to 16."""
-    env: Settings = ()
-    """Arguments of the environment."""
-    out: Folder = None
-    """Save the episodes there as they finish, and result.json."""
-    resume: bool = False
-    """Go on with the evaluation in that folder, which stopped or is to have more episodes."""
-    json: bool = False
-    """Print nothing but JSON."""
-
-    def run(self) -> int:
-        """Evaluate."""
-        from rich.console import Console
-
-        from tetrathlon.agents.evaluation import evaluate
-        from tetrathlon.agents.journal import JournalError
-        from tetrathlon.agents.naming import PolicyError
-        from tetrathlon.agents.server import ServerError
-        from tetrathlon.terminal import result_table
-
-        for name in ("episodes", "samples", "slots"):
-            at_least(name, getattr(self, name), 1)
-        at_least("seed", self.seed, 0)
-        if self.greedy and (self.samples > 1 or self.temperature is not None):
-            raise UsageError("--greedy takes the one most likely answer: leave out --samples and --temperature")
-        if self.resume and self.out is None:
-            raise UsageError("--resume goes on with the evaluation in a folder: name it by --out")
-        temperature = check_temperature(1.0 if self.temperature is None else self.temperature)
-        env_id, kwargs = environment(self.id, self.split, self.env)
-        out = new_folder(self.out)
-        made(env_id, kwargs).close()
+        if self.video is None:
+            return None
+        if not is_rendered and picture_in(null_sample(probe.observation_space)) is None:
+            raise UsageError(
+                "--video needs an environment that renders 'rgb_array' or whose observation is a picture or has one as "
+                f"its 'image'; {env_id} renders {render_modes(env_id)} and shows {probe.observation_space}"
+            )
         try:
-            with _progress(self.episodes * self.samples) as advance:
-                result = evaluate(
-                    self.policy,
-                    env_id,
-                    kwargs=kwargs,
-                    episodes=self.episodes,
-                    split=self.split,
-                    samples=self.samples,
-                    seed=self.seed,
-                    greedy=True if self.greedy else None if self.temperature is None else False,
-                    temperature=temperature,
-                    slots=self.slots,
-                    out=out,
-                    resume=self.resume,
-                    on_episode=lambda _: advance(),
-                )
-        except (PolicyError, JournalError) as error:
-            raise UsageError(str(error)) from error
-        except OSError as error:  # of a server, or of a disk that is full
-            if out is not None and (out / "unfinished.jsonl").exists():
-                return _failed(f"{error}; the finished episodes are in {out}, the same command with --resume goes on")
-            if out is None and isinstance(error, ServerError):
-                return _failed(f"{error}; with --out DIR the finished episodes would be kept")
-            raise
-        text = json.dumps(result.to_json(), indent=1, allow_nan=False)
-        if self.json:
-            print(text)
-        else:
-            Console(highlight=False).print(result_table(result.to_json()))
-            if out is not None:
-                Console(highlight=False).print(f"saved in {out}", markup=False, soft_wrap=True)
-        if not result.episodes_played:
-            return _failed(f"every episode crashed: {result.crashes['messages'][0]}")
-        return 0
+            return Film(self.video, float(probe.metadata.get("render_fps") or _FPS))
+        except ValueError as error:
+            raise UsageError(f"--video: {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,7 +191,7 @@ class Bench:
         except (ValueError, FileExistsError, gym.error.Error) as error:  # what run() says of wrong arguments
             raise UsageError(str(error)) from error
         except ServerError as error:
-            return _failed(f"{error}; the finished episodes are kept, the same command with --resume goes on")
+            return failed(f"{error}; the finished episodes are kept, the same command with --resume goes on")
         return 0
 
 
@@ -347,32 +278,7 @@ def _summary(env_id: str) -> str:
     return (inspect.getdoc(creator) or "").partition("\n")[0].replace("``", "")
 
 
-def _failed(message: str) -> int:
+def failed(message: str) -> int:
+    """Say that something failed; return the exit code."""
     print(f"tetrathlon: {' '.join(message.split())}", file=sys.stderr)
     return 1
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar on standard error; yields what moves it on by one."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("episodes"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda: progress.advance(task)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from PIL import Image
 from rich.console import Console
 
 from tetrathlon.agents.policy import Acted, Policy
 from tetrathlon.agents.rollout import Rollout, Start
+from tetrathlon.benchmarks.video import Film, picture_in
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.slots import Slots
 from tetrathlon.envs.spaces import stack
 from tetrathlon.terminal import heading, say, show_end, show_given, show_payment, show_value, step_action
+
+_SMALLEST_FRAME = 256
+"""Pixels of a frame's longer side to which a small observed picture grows."""
 
 
 class Quit(Exception):
@@ -108,14 +110,14 @@ def as_action(space: spaces.Space[Any], entered: str) -> Any:
 
 
 class Watched(gym.Wrapper[Any, Any, Any, Any]):
-    """Shows each observation, action and payment as it happens, and keeps the frames.
+    """Shows each observation, action and payment as it happens, and films it.
 
     Args:
         env: The environment.
         console: Where to show.
         actions: Show the actions too.
         whole: Show all of a text, however long.
-        frames: Where to add what ``render`` returns; None: nothing is rendered.
+        film: Takes what ``render`` returns in mode ``rgb_array``, else the picture that is observed; None: no film.
     """
 
     def __init__(
@@ -125,10 +127,10 @@ class Watched(gym.Wrapper[Any, Any, Any, Any]):
         *,
         actions: bool,
         whole: bool,
-        frames: list[np.ndarray] | None = None,
+        film: Film | None = None,
     ) -> None:
         super().__init__(env)
-        self._console, self._actions, self._whole, self._frames = console, actions, whole, frames
+        self._console, self._actions, self._whole, self._film = console, actions, whole, film
         self._steps = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -137,7 +139,7 @@ class Watched(gym.Wrapper[Any, Any, Any, Any]):
         self._steps = 0
         show_given(self._console, info)
         show_value(self._console, observation, whole=self._whole)
-        self._film()
+        self._shoot(observation)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -151,12 +153,18 @@ class Watched(gym.Wrapper[Any, Any, Any, Any]):
         if not (terminated or truncated):
             heading(self._console, f"step {self._steps}")
             show_value(self._console, observation, whole=self._whole)
-        self._film()
+        self._shoot(observation)
         return observation, reward, terminated, truncated, info
 
-    def _film(self) -> None:
-        if self._frames is not None:
-            self._frames.append(np.asarray(self.env.render()))
+    def _shoot(self, observation: Any) -> None:
+        if self._film is None:
+            return
+        if self.env.render_mode == "rgb_array":
+            frame: Any = self.env.render()
+        elif (frame := picture_in(observation)) is not None:
+            grown = max(1, _SMALLEST_FRAME // max(frame.shape[:2]))
+            frame = frame.repeat(grown, axis=0).repeat(grown, axis=1)
+        self._film.add(np.asarray(frame))
 
 
 def play(
@@ -166,7 +174,7 @@ def play(
     console: Console,
     start: Start,
     greedy: bool = False,
-    frames: list[np.ndarray] | None = None,
+    film: Film | None = None,
 ) -> Episode | str:
     """Play one episode and show it.
 
@@ -176,7 +184,7 @@ def play(
         console: Where to show.
         start: Where the episode begins.
         greedy: Ask the policy for its most likely actions.
-        frames: Where to add the frames; None: nothing is rendered.
+        film: Where to add the frames; None: there is no film.
 
     Returns:
         The episode, or the message of an environment that crashed.
@@ -185,7 +193,7 @@ def play(
         Quit: The person has gone.
     """
     human = policy is None
-    slots = Slots(lambda: Watched(make(), console, actions=not human, whole=human, frames=frames), 1)
+    slots = Slots(lambda: Watched(make(), console, actions=not human, whole=human, film=film), 1)
     try:
         actor = Person(slots.action_space, console) if policy is None else policy
         rollout = Rollout(actor, slots, [start], greedy=greedy)
@@ -196,22 +204,3 @@ def play(
         return rollout.crashes[0]
     show_end(console, episodes[0])
     return episodes[0]
-
-
-def write_gif(path: Path, frames: Sequence[np.ndarray], fps: float) -> None:
-    """Write frames of shape (H, W, 3), uint8, as an endless GIF.
-
-    Args:
-        path: The file.
-        frames: At least one frame.
-        fps: Frames a second; GIF viewers show at most 50.
-    """
-    pictures = [Image.fromarray(frame) for frame in frames]
-    pictures[0].save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=max(20, round(1000 / fps)),
-        loop=0,
-    )

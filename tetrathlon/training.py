@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from tetrathlon.algos.callbacks import Callback
     from tetrathlon.algos.tracking import Tracker
 
-_SHOWN = ("success", "episode_reward", "entropy", "kl_old", "clip_fraction", "grad_norm", "cut", "useful_groups")
+_SHOWN = (
+    *("success", "episode_reward", "bc_loss", "agreement", "queries", "entropy"),
+    *("kl_old", "clip_fraction", "grad_norm", "cut", "useful_groups"),
+)
 _SHOWN_EPISODES = 12
 
 
@@ -55,9 +58,6 @@ class Train:
     """Success on the test split at which to stop."""
     patience: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Looks at the test split without a better success after which to stop."""
-    max_kl: Annotated[float | None, tyro.conf.arg(metavar="X")] = None
-    """Divergence from the reference, or from the last policy where there is no reference, that ends the run when three
-    updates in a row exceed it."""
     min_entropy: Annotated[float | None, tyro.conf.arg(metavar="X")] = None
     """Entropy that ends the run when three updates in a row stay below it."""
     track: tuple[Literal["tensorboard", "wandb", "none"], ...] = (
@@ -73,8 +73,8 @@ class Train:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         from tetrathlon.agents.trainable import TrainablePolicy
+        from tetrathlon.algos import ALGORITHMS
         from tetrathlon.algos.learner import NotFinite
-        from tetrathlon.algos.on_policy import ALGORITHMS
 
         for name, low in (("updates", 1), ("checkpoint-every", 1), ("test-episodes", 0), ("test-every", 0)):
             at_least(name, getattr(self, name.replace("-", "_")), low)
@@ -86,13 +86,12 @@ class Train:
         folder = self.out or Path("runs") / f"{self.algorithm}-{env_id.rpartition('/')[2]}"
         if next((path for path in (folder, *folder.parents) if path.exists()), folder).is_file():
             raise UsageError(f"--out must be a folder, {str(folder)!r} is none")
-        policy = self._start(env_id, kwargs, options["seed"])
+        policy = self._named(self.policy, env_id, kwargs, options["seed"], arguments("model", self.model))
         if not isinstance(policy, TrainablePolicy):
             raise UsageError(f"policy {self.policy!r} cannot be trained: it is no TrainablePolicy")
         columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
         progress = Progress(*columns, console=console)
         bar = progress.add_task(self.algorithm, total=self.updates)
-        has_reference = bool(options["kl_coef"] or options["kl_coef_end"])
         try:
             trainer = algorithm(
                 policy,
@@ -102,12 +101,13 @@ class Train:
                 resume=self.resume,
                 checkpoint_every=self.checkpoint_every,
                 trackers=[_Shown(progress, bar), *self._trackers(folder)],
-                callbacks=self._callbacks(policy, env_id, kwargs, has_reference),
+                callbacks=self._callbacks(policy, env_id, kwargs),
                 name=self.policy,
                 arguments=arguments("model", self.model),
+                **self._others(env_id, kwargs, options["seed"]),
                 **options,
             )
-        except (ValueError, TypeError, ImportError) as error:
+        except (ValueError, TypeError, ImportError, FileNotFoundError) as error:
             raise UsageError(str(error)) from error
         with progress:
             started = time.perf_counter()
@@ -124,13 +124,19 @@ class Train:
         console.print(f"report: {folder / 'report.html'}", markup=False, soft_wrap=True)
         return 0
 
-    def _start(self, env_id: str, kwargs: dict[str, Any], seed: int) -> Policy:
-        """Return the policy as it is before it learns."""
+    def _named(
+        self, name: str, env_id: str, kwargs: dict[str, Any], seed: int, given: Mapping[str, Any] | None = None
+    ) -> Policy:
+        """Return the policy of a name, as it is before it learns."""
         probe = made(env_id, kwargs)
         try:
-            return policy_of(self.policy, probe, seed, 1.0, arguments("model", self.model))
+            return policy_of(name, probe, seed, 1.0, given)
         finally:
             probe.close()
+
+    def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
+        """Return what else the algorithm is given, beside its options."""
+        return {}
 
     def _report(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> None:
         """Write what changed in the tokens, where the policy has any, and the page."""
@@ -138,16 +144,14 @@ class Train:
         from tetrathlon.benchmarks.training_page import write_training_report
         from tetrathlon.envs.episode import load_episodes, write_aside
 
-        start = self._start(env_id, kwargs, seed)
+        start = self._named(self.policy, env_id, kwargs, seed, arguments("model", self.model))
         one_a_group = {episode.group: episode for episode in load_episodes(folder)}
         view = token_view(policy, start, list(one_a_group.values())[:_SHOWN_EPISODES])
         if view is not None:
             write_aside(folder / "tokens.json", json.dumps(view).encode())
         write_training_report(folder)
 
-    def _callbacks(
-        self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any], has_reference: bool
-    ) -> list[Callback]:
+    def _callbacks(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any]) -> list[Callback]:
         """Return what is done between updates; the looks at the test split come before what reads them."""
         from tetrathlon.algos.callbacks import EarlyStop, Evaluate, Guard
 
@@ -158,8 +162,6 @@ class Train:
             if not (self.test_episodes and self.test_every):
                 raise UsageError("--target and --patience read the looks at the test split; give --test-every")
             found.append(EarlyStop(patience=self.patience, target=self.target))
-        if self.max_kl is not None:
-            found.append(Guard("kl_ref" if has_reference else "kl_old", high=self.max_kl))
         if self.min_entropy is not None:
             found.append(Guard("entropy", low=self.min_entropy))
         return found
@@ -172,6 +174,62 @@ class Train:
             "wandb": lambda: WandB(name=folder.name),
         }
         return [trackers[name]() for name in self.track if name in trackers]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOnPolicy(Train):
+    """Train a policy by what it is paid."""
+
+    max_kl: Annotated[float | None, tyro.conf.arg(metavar="X")] = None
+    """Divergence from the reference, or from the last policy where there is no reference, that ends the run when three
+    updates in a row exceed it."""
+
+    def _callbacks(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any]) -> list[Callback]:
+        from tetrathlon.algos.callbacks import Guard
+
+        found = super()._callbacks(policy, env_id, kwargs)
+        if self.max_kl is not None:
+            has_reference = bool(getattr(self, "kl_coef") or getattr(self, "kl_coef_end"))  # noqa: B009
+            found.append(Guard("kl_ref" if has_reference else "kl_old", high=self.max_kl))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainImitator(Train):
+    """Train a policy to do as an expert does."""
+
+    expert: Annotated[str, tyro.conf.arg(metavar="NAME")] = "expert"
+    """Who is imitated: expert (the environment's own), or any other policy by its name."""
+
+    def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
+        return {"expert": None if self.expert == "expert" else self._named(self.expert, env_id, kwargs, seed)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainBC(TrainImitator):
+    """Train a policy on demonstrations."""
+
+    demonstrations: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
+    """Folder of episodes, as tetrathlon record writes it; default: the expert plays some."""
+
+    def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
+        return super()._others(env_id, kwargs, seed) | {"demonstrations": self.demonstrations}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainDAgger(TrainImitator):
+    """Train a policy on what an expert says of the states that it visits."""
+
+    proxy: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """A cheap stand-in of the expert, a policy by its name: for the query disagree."""
+
+    def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
+        proxy = None if self.proxy is None else self._named(self.proxy, env_id, kwargs, seed)
+        return super()._others(env_id, kwargs, seed) | {"proxy": proxy}
+
+
+_COMMANDS: Mapping[str, type[Train]] = {"bc": TrainBC, "dagger": TrainDAgger}
+"""What algorithms take on the command line beside their options, where that is more than all others do."""
 
 
 class _Shown:
@@ -200,7 +258,7 @@ def train_command(words: list[str]) -> tuple[type[Any], list[str]]:
     Raises:
         UsageError: There is no such algorithm.
     """
-    from tetrathlon.algos.on_policy import ALGORITHMS
+    from tetrathlon.algos import ALGORITHMS
 
     if not words or words[0].startswith("-"):
         raise UsageError(f"say which algorithm: tetrathlon train ALGO ID; there are {', '.join(ALGORITHMS)}")
@@ -213,8 +271,9 @@ def train_command(words: list[str]) -> tuple[type[Any], list[str]]:
     command = make_dataclass(
         f"Train{algorithm.__name__}",
         [],
-        bases=(algorithm.Options, Train),  # the fields of the last come first
-        namespace={"algorithm": name, "__doc__": algorithm.__doc__},
+        bases=(algorithm.Options, _COMMANDS.get(name, TrainOnPolicy)),  # the fields of the last come first
+        # What its constructor takes is said by the options.
+        namespace={"algorithm": name, "__doc__": (algorithm.__doc__ or "").partition("Args:")[0].rstrip()},
         frozen=True,
         kw_only=True,
     )

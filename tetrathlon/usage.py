@@ -129,17 +129,11 @@ def check_temperature(temperature: float) -> float:
     return temperature
 
 
-def check_video(env_id: str, path: Path) -> None:
-    """Refuse an environment that renders no pictures, and a file that is no GIF."""
+def render_modes(env_id: str) -> list[str]:
+    """Return the ways in which an environment can be rendered."""
     from tetrathlon.envs.registry import creator_of
 
-    modes = getattr(creator_of(env_id), "metadata", {}).get("render_modes", [])
-    if "rgb_array" not in modes:
-        raise UsageError(f"--video needs an environment that renders 'rgb_array'; {env_id} renders {modes}")
-    if path.suffix.lower() != ".gif":
-        raise UsageError(f"--video writes a GIF; name the file *.gif, not {path.name!r}")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {str(path.parent)!r} for --video")
+    return list(getattr(creator_of(env_id), "metadata", {}).get("render_modes", []))
 
 
 def new_folder(folder: Path | None) -> Path | None:

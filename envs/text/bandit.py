@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
+from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.rubric import Rubric, Score, Term
 from tetrathlon.envs.spaces import UnicodeText
@@ -26,17 +27,6 @@ _LONGEST_OBSERVATION = 1_000_000
 _LONGEST_ACTION = 1_000_000
 _MOST_TOKENS = 10_000_000
 _OPTIONS = ("index", "task")
-
-
-def whole(name: str, value: Any, low: int, high: int) -> int:
-    """Return ``value``, an argument called ``name``, as an int.
-
-    Raises:
-        ValueError: It is no integer from ``low`` to ``high``.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
-    return int(value)
 
 
 class TextBandit(gym.Env[str, str]):

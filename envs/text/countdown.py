@@ -8,8 +8,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import plain, spaced
-from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.expression import LONGEST, value
 from tetrathlon.envs.text.task import Task
 

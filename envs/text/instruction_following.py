@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
+from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.grading.thinking import count_thoughts, visible
 from tetrathlon.envs.rubric import Rubric, Term
-from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.dataset import Dataset
 from tetrathlon.envs.text.formats import AnswerFormat
 from tetrathlon.envs.text.instructions.catalog import (

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import integer
-from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.formats import NUMBER, answer_formats
 from tetrathlon.envs.text.task import Task
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.answers import fields
 from tetrathlon.envs.grading.gold import Gold, read_gold, same_answer
-from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.dataset import Dataset, Row
 from tetrathlon.envs.text.formats import CHOICE, LINE, VALUE, answer_formats
 from tetrathlon.envs.text.task import Task

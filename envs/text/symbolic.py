@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import integer, plain, spaced
-from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.task import Task
 
 OPERATIONS = ("copy", "reverse", "larger", "sort")

@@ -65,7 +65,7 @@ def sharpen(policy: ControlPolicy) -> None:
 def test_first_weights_are_those_of_ppo() -> None:
     policy = ControlPolicy(NUMBERS, ACTIONS["discrete"], hidden=(16, 8), seed=1)
     for network, gain, outputs in ((policy.actor, 0.01, 3), (policy.critic, 1.0, 1)):
-        layers = [layer for layer in network if isinstance(layer, torch.nn.Linear)]
+        layers = [layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)]
         assert [tuple(layer.weight.shape) for layer in layers] == [(16, 3), (8, 16), (outputs, 8)]
         assert all(not layer.bias.any() for layer in layers)
         for layer, scale in zip(layers, (2**0.5, 2**0.5, gain), strict=True):
@@ -92,7 +92,7 @@ def test_what_was_noted_is_what_is_evaluated(name: str) -> None:
     assert torch.equal(batch.inputs["observation"][batch.mask], seen)
     assert batch.inputs["observation"][batch.final].tolist() == [e.final_observation.tolist() for e in episodes]
     assert found.value is not None
-    torch.testing.assert_close(found.value[batch.mask], policy.critic(seen)[:, 0])
+    torch.testing.assert_close(found.value[batch.mask], policy.critic(seen))
     if name == "box":  # learnt as drawn, played as clipped
         drawn, done = (
             batch.inputs["action"][batch.mask].numpy(),

@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 from torch import distributions as reference
 
-from tetrathlon.agents.distributions import Distribution, Gaussian, distribution_of
+from tetrathlon.agents.distributions import Distribution, Gaussian, SquashedGaussian, distribution_of
 
 SPACES: dict[str, spaces.Space[Any]] = {
     "discrete": spaces.Discrete(3, start=-1),
@@ -129,3 +129,84 @@ def test_spaces_without_a_distribution() -> None:
     for space in (spaces.Text(3), spaces.Box(0, 255, (2,), np.uint8), spaces.Tuple([spaces.Discrete(2)])):
         with pytest.raises(TypeError, match="actions must be Discrete, MultiDiscrete, MultiBinary or a Box of floats"):
             distribution_of(space)
+
+
+UNEVEN = spaces.Box(np.array([-1.0, -0.5]), np.array([1.0, 2.5]), dtype=np.float64)
+
+
+def squashed(log_std: float = -0.7, *, state_std: bool = False) -> tuple[SquashedGaussian, torch.Tensor, Any]:
+    """A distribution, its outputs, and torch's distribution of the same: [6] of [2]."""
+    made = distribution_of(UNEVEN, log_std=log_std, squash=True, state_std=state_std)
+    assert isinstance(made, SquashedGaussian)
+    outputs = torch.randn(6, made.size, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    mean, log_stds = made.parameters_of(outputs)
+    to_bounds = reference.AffineTransform(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 1.5]), event_dim=1)
+    normal = reference.Independent(reference.Normal(mean, log_stds.exp()), 1)
+    return made, outputs, reference.TransformedDistribution(normal, [reference.TanhTransform(), to_bounds])
+
+
+@pytest.mark.parametrize("state_std", [False, True])
+def test_a_squashed_draw_has_the_probability_of_its_action(state_std: bool) -> None:
+    made, outputs, same = squashed(state_std=state_std)
+    drawn = made.sample(outputs, torch.Generator().manual_seed(0))
+    actions = made.to_env(drawn.detach().numpy())
+    assert all(action in UNEVEN for action in actions)
+    expected = same.log_prob(torch.as_tensor(actions))
+    torch.testing.assert_close(made.log_prob(outputs, drawn), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(made.from_env(actions), drawn.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("u", "half_width", "expected"), [(3.0, 1.0, -10.18713), (3.0, 2.0, -10.88028), (12.0, 1.0, -251.392)]
+)
+def test_a_squashed_draw_far_out(u: float, half_width: float, expected: float) -> None:
+    made = distribution_of(spaces.Box(-half_width, half_width, (1,)), log_std=np.log(0.5), squash=True)
+    draw = torch.tensor([[u]], requires_grad=True)
+    logp = made.log_prob(torch.tensor([[0.3]]), draw)
+    assert logp.item() == pytest.approx(expected, rel=1e-5)
+    logp.sum().backward()
+    # d/du of the normal, and of -log(1 - tanh**2), which is 2 tanh
+    assert draw.grad is not None
+    assert draw.grad.item() == pytest.approx(-(u - 0.3) / 0.25 + 2 * np.tanh(u), rel=1e-5)
+
+
+@pytest.mark.parametrize("log_std", [-2.0, -0.7, 0.0])
+def test_the_entropy_of_a_squashed_draw_is_its_mean_surprise(log_std: float) -> None:
+    made, outputs, same = squashed(log_std)
+    draws = same.sample((100_000,))
+    surprise = -same.log_prob(draws).mean(dim=0)
+    torch.testing.assert_close(made.entropy(outputs), surprise, rtol=0, atol=0.03)
+    wide = outputs.clone().requires_grad_()
+    made.entropy(wide).sum().backward()
+    assert wide.grad is not None
+    assert bool((wide.grad * outputs < 0).all())  # nearer to the middle there is more room
+
+
+def test_a_standard_deviation_of_the_state() -> None:
+    box = distribution_of(SPACES["box"], log_std=-0.7, state_std=True)
+    assert box.size == 4 and not list(box.parameters())
+    outputs, actions = torch.tensor([[0.1, -0.2, 0.5, -30.0]]), torch.tensor([[0.4, -0.2]])
+    parts = reference.Normal(outputs[0, :2], torch.tensor([-0.2, -20.0]).exp())
+    logp, entropy = box.evaluate(outputs, actions)
+    torch.testing.assert_close(logp, parts.log_prob(actions).sum(-1))
+    torch.testing.assert_close(entropy, parts.entropy().sum()[None])
+    assert torch.equal(box.mode(outputs), outputs[:, :2])
+
+
+def test_what_was_drawn_outside_is_noted_as_drawn() -> None:
+    box = distribution_of(spaces.Box(-1, 1, (1,)), log_std=np.log(0.5))
+    logp = box.log_prob(torch.tensor([[0.9], [0.9]]), torch.tensor([[1.6], [1.0]]))
+    assert logp.tolist() == pytest.approx([-1.205791, -0.245791], abs=1e-6)
+    assert box.to_env(np.array([[1.6]], np.float32)).tolist() == [[1.0]]
+    assert (logp[1] - logp[0]).exp().item() == pytest.approx(2.611696, rel=1e-5)  # the ratio, were they mixed
+
+
+def test_what_squashing_needs() -> None:
+    with pytest.raises(ValueError, match="finite bounds, low below high; got Box"):
+        distribution_of(spaces.Box(-np.inf, 1.0, (2,)), squash=True)
+    with pytest.raises(TypeError, match=r"squash=True and state_std=False are of a Box of floats, got Discrete\(3\)"):
+        distribution_of(spaces.Discrete(3), squash=True)
+    made = squashed()[0]
+    assert np.isfinite(made.from_env(np.array([[1.0, -0.5]]))).all()
+    with pytest.raises(ValueError, match="is no action of Box"):
+        made.from_env(np.array([[1.0, 2.6]]))

@@ -7,8 +7,8 @@ import pytest
 from gymnasium import spaces
 from gymnasium.spaces.utils import flatten
 
-from tetrathlon.agents.features import feature_count, features
-from tetrathlon.envs.spaces import stack
+from tetrathlon.agents.features import Features, feature_count, features
+from tetrathlon.envs.spaces import UnicodeText, stack
 
 SPACE = spaces.Dict(
     {
@@ -48,3 +48,27 @@ def test_spaces_that_are_no_numbers() -> None:
     for space in (spaces.Text(3), spaces.Dict({"text": spaces.Text(3)}), spaces.Sequence(spaces.Discrete(2))):
         with pytest.raises(TypeError, match="observations must be Box, Discrete"):
             feature_count(space)
+
+
+def test_images_stand_apart() -> None:
+    camera = spaces.Box(0, 255, (4, 5, 3), np.uint8)
+    numbers = spaces.Box(-1, 1, (2,))
+    space = spaces.Dict({"see": spaces.Dict({"wrist": camera}), "state": numbers, "say": UnicodeText(9)})
+    read = Features(space, ignore_text=True)
+    assert read.count == 2 and read.images == {"image/see/wrist": camera}
+    samples = [space.sample() for _ in range(3)]
+    found = read(stack(space, samples))
+    assert list(found) == ["observation", "image/see/wrist"]
+    assert found["observation"].tolist() == [sample["state"].tolist() for sample in samples]
+    assert found["image/see/wrist"].dtype == np.uint8
+    assert np.array_equal(found["image/see/wrist"], np.stack([sample["see"]["wrist"] for sample in samples]))
+    assert list(Features(camera).images) == ["image"] and Features(camera).count == 0
+    assert not Features(spaces.Box(0, 255, (8,), np.uint8)).images  # bytes, but no image
+
+
+def test_text_is_left_out_only_where_that_is_wanted() -> None:
+    space = spaces.Dict({"state": spaces.Box(-1, 1, (2,)), "say": UnicodeText(9)})
+    with pytest.raises(TypeError, match=r"got UnicodeText.*; ignore_text=True leaves texts out"):
+        Features(space)
+    with pytest.raises(TypeError, match="hold nothing but text"):
+        Features(UnicodeText(9), ignore_text=True)

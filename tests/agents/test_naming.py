@@ -156,7 +156,7 @@ def test_modules_that_are_not_there(here: str, env: gym.Env[Any, Any]) -> None:
         ("hf", "write hf:PATH_OR_ID"),
         (
             "zzz",
-            "random, expert, smollm2, char, control, hf:PATH_OR_ID, openai:URL#MODEL, run:DIR, module:object",
+            "random, expert, smollm2, char, control, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, module:object",
         ),
         ("contrl", "did you mean control?"),
         ("", "random, expert"),

@@ -19,12 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import torch
 
 from tests.algos.toys import TablePolicy
 from tetrathlon.agents.char_lm import char_lm
 from tetrathlon.agents.trainable import TrainablePolicy
-from tetrathlon.algos.on_policy import GRPO, PPO, OnPolicy
+from tetrathlon.algos.dagger import DAgger
+from tetrathlon.algos.on_policy import GRPO, PPO
+from tetrathlon.algos.trainer import Trainer
 from tetrathlon.envs.spaces import UnicodeText
 
 LETTERS = "abcd"
@@ -60,13 +63,20 @@ class Table(TablePolicy):
         self.generator.set_state(state["generator"])
 
 
-def algorithm(kind: str, folder: str | Path, every: int = EVERY) -> OnPolicy:
-    """Return the run in ``folder``, new or gone on with: of a table with a reference, or a language model's."""
+def algorithm(kind: str, folder: str | Path, every: int = EVERY) -> Trainer[Any]:
+    """Return the run in ``folder``, new or gone on with.
+
+    Of a table with a reference, or with an expert whose labels are kept; or of a language model.
+    """
     if "Guess-v0" not in gym.registry:
         gym.register("Guess-v0", entry_point="tests.algos.mortal:Guess")
     kept: dict[str, Any] = {"run": folder, "resume": True, "checkpoint_every": every}
     if kind == "table":
         return GRPO(Table(4, 4, seed=3), "Guess-v0", groups=2, group_size=4, lr=0.05, kl_coef=0.1, epochs=2, **kept)
+    if kind == "labels":
+        asked: dict[str, Any] = {"beta": 0.8, "beta_decay": 0.5, "query": "every", "every": 2}
+        table = Table(len(LETTERS), len(LETTERS), seed=3)
+        return DAgger(table, "Guess-v0", expert=np.asarray, episodes=8, steps=3, lr=0.05, **asked, **kept)
     policy: TrainablePolicy = char_lm(
         characters=LETTERS, size=16, layers=1, heads=2, context=16, max_tokens=3, critic="head"
     )
@@ -101,7 +111,7 @@ class Host:
         Args:
             kind: See :func:`algorithm`.
             folder: Of the run.
-            updates: See :meth:`~tetrathlon.algos.on_policy.OnPolicy.learn`.
+            updates: See :meth:`~tetrathlon.algos.trainer.Trainer.learn`.
             every: Updates from one checkpoint to the next.
             event: Number of the event on its files before which it is killed; None: it is not.
             delay: Seconds from that event to the kill; None: it kills itself there and then.

@@ -14,7 +14,7 @@ import gymnasium as gym
 
 import tetrathlon  # noqa: F401  (registers the ids)
 from tetrathlon.envs.codec import fingerprint
-from tetrathlon.envs.registry import known_id, listings
+from tetrathlon.envs.registry import domain_of, known_id, listings
 
 FILE = Path(__file__).with_name("golden.json")
 COMMAND = "python -m tests.envs.golden"
@@ -26,11 +26,19 @@ def load() -> dict[str, dict[str, list[str]]]:
 
 
 def measure(env_id: str) -> dict[str, list[str]]:
-    """Return split -> hashes of the first observations of seeds 0 to 4."""
+    """Return split -> hashes of the first observations of seeds 0 to 4.
+
+    Of robots the instances are pinned: what a picture and a simulation look like to the last bit is the driver's and
+    the processor's business.
+    """
     hashes = {}
     for split in ("train", "test"):
-        env = gym.make(env_id, split=split, disable_env_checker=True)
-        hashes[split] = [fingerprint(env.reset(seed=seed)[0])[:16] for seed in SEEDS]
+        if domain_of(env_id) == "robots":
+            env = gym.make(env_id, split=split, observation="state", disable_env_checker=True)
+            hashes[split] = [env.reset(seed=seed)[1]["task_id"] for seed in SEEDS]
+        else:
+            env = gym.make(env_id, split=split, disable_env_checker=True)
+            hashes[split] = [fingerprint(env.reset(seed=seed)[0])[:16] for seed in SEEDS]
         env.close()
     return hashes
 

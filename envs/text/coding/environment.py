@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.rubric import Rubric, Score, Term
-from tetrathlon.envs.text.bandit import TextBandit, whole
+from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.coding.draft import Draw
 from tetrathlon.envs.text.coding.format import CodeFormat
 from tetrathlon.envs.text.coding.grader import Budget, Calls, Tests, Verdict

@@ -1,0 +1,155 @@
+"""Pushing an object into a zone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrathlon.envs.robots.arm import Arm
+from tetrathlon.envs.robots.environment import RobotEnv
+from tetrathlon.envs.robots.instruction import Wordings
+from tetrathlon.envs.robots.robot import Robot
+from tetrathlon.envs.robots.scene import ZONE_RADIUS
+from tetrathlon.envs.robots.steering import around, length
+from tetrathlon.envs.robots.task import Situation, Task
+from tetrathlon.envs.robots.vector import MujocoVectorEnv
+
+_CLEAR = 0.02  # metres between finger and object when it goes around it
+_CORRIDOR = 0.02
+_LOW, _HIGH = 0.01, 0.12  # metres above the table at which an arm pushes and travels
+_PACE = {"pusher": 0.03, "arm": 0.012}  # metres a step while pushing: an arm is heavy, and would bat things away
+Places = Sequence[tuple[float, float, float]]
+
+
+class Push(Task):
+    """The object's centre has to come into the zone."""
+
+    verb = 0
+    robots = ("pusher", "arm")
+    wordings = Wordings(
+        verbs=("push", "move", "slide", "bring"), prepositions=("to", "into"), nouns=("zone", "area", "circle")
+    )
+    shapes = ("cube", "cylinder", "brick")
+    places = ("zone", "zone")
+    seconds = 5.0
+
+    def success(self, now: Situation) -> np.ndarray:
+        """See :meth:`Task.success`."""
+        return _distance(now) < ZONE_RADIUS
+
+    def progress(self, now: Situation) -> np.ndarray:
+        """See :meth:`Task.progress`; how much of the way the object has gone."""
+        rows = now.rows
+        whole = length(now.start[rows, now.target, :2] - now.goal[:, :2])
+        left = np.maximum(_distance(now) - ZONE_RADIUS, 0.0)
+        return np.clip(1.0 - left / np.maximum(whole - ZONE_RADIUS, 1e-6), 0.0, 1.0)
+
+    def fits(self, robot: Robot, objects: Places, places: Sequence[Sequence[float]], target: int, place: int) -> bool:
+        """See :meth:`Task.fits`: it does not lie there yet, and nothing lies in the way."""
+        start, end = np.array(objects[target][:2]), np.array(places[place])
+        far = float(length(end - start))
+        if far < ZONE_RADIUS + 0.04:
+            return False
+        ahead = (end - start) / far
+        radius = self.scale * 1.7
+        for k, (x, y, _) in enumerate(objects):
+            offset = np.array((x, y)) - start
+            along, across = float(offset @ ahead), float(abs(offset @ np.array((-ahead[1], ahead[0]))))
+            if k != target and -0.1 - radius < along < far + radius and across < 2 * radius + _CORRIDOR:
+                return False
+        behind = start - ahead * (self._reach + _CLEAR + 0.01)
+        return bool((behind > robot.low[:2]).all() and (behind < robot.high[:2]).all())
+
+    @property
+    def _reach(self) -> float:
+        """Metres between a finger that touches the object and its centre."""
+        return self.scale * 1.5 + 0.02
+
+    def expert(self, now: Situation) -> np.ndarray:
+        """See :meth:`Task.expert`: behind the object, and on towards the zone."""
+        hand, thing = now.hand, now.thing[:, :2]
+        at = hand[:, :2]
+        way = now.goal[:, :2] - thing
+        far = length(way)[:, None]
+        ahead = way / np.maximum(far, 1e-6)
+        side = np.stack([-ahead[:, 1], ahead[:, 0]], axis=-1)
+        along = ((at - thing) * ahead).sum(axis=-1, keepdims=True)
+        across = ((at - thing) * side).sum(axis=-1, keepdims=True)
+        reach = self._reach
+        # Behind it and in line: push, and bring the finger back into line while pushing.
+        in_line = (along < -0.6 * self.scale) & (np.abs(across) < 0.014 + 0.2 * np.maximum(-along - reach, 0.0))
+        commanded = now.robot.commanded(now.world)[:, :2]
+        pace = _PACE[now.robot.name]
+        pushing = commanded + pace * ahead - side * np.clip(across, -pace, pace)
+        behind = thing - ahead * (reach + _CLEAR)
+        target = hand.copy()
+        if isinstance(now.robot, Arm):
+            target[:] = self._from_above(hand, in_line, pushing, behind)
+        else:
+            things = now.world.objects[..., :2]
+            low, high = now.robot.low[:2], now.robot.high[:2]
+            there = around(at, np.clip(behind, low, high), things, reach + 0.25 * _CLEAR, low, high)
+            target[:, :2] = np.where(in_line, pushing, there)
+        return now.robot.move(now.world, target)
+
+    def _from_above(self, hand: np.ndarray, in_line: np.ndarray, pushing: np.ndarray, behind: np.ndarray) -> np.ndarray:
+        """Return where an arm goes: over the table to behind the object, down, and on."""
+        low = hand[:, 2:] < _LOW + 0.03
+        # Wider where it is on its way down: a hand drifts a little then.
+        near = length(hand[:, :2] - behind)[:, None] < np.where(hand[:, 2:] > _HIGH - 0.02, 0.02, 0.035)
+        back = hand[:, :2] + 0.5 * (behind - hand[:, :2])
+        height = np.where(low & in_line | near, _LOW, _HIGH)
+        xy = np.where(low & in_line, pushing, np.where(low & ~near, back, behind))
+        return np.concatenate([xy, height], axis=1)
+
+
+def _distance(now: Situation) -> np.ndarray:
+    return length((now.thing - now.goal)[:, :2])
+
+
+class PushToZone(RobotEnv):
+    """Push the object that is meant into the zone that is meant.
+
+    ## Description
+    Three objects of different colours (a cube, a cylinder, a brick) and two coloured zones lie on a table. The
+    instruction names one object and one zone: ``push the red cube to the yellow zone``.
+
+    ## Observation Space
+    `Dict`: `image` (uint8 [S, S, 3], from above for the pusher, from the front for the arm), `state` (float32: what the
+    robot feels of itself, see ``Robot.feelings``), `instruction` (text), with ``wrist_image=True`` `wrist_image`.
+    With ``observation="state"`` a `Box` of float32: what the robot feels, then the object that is meant (position,
+    cosine and sine of four times half its turn, velocity), the zone, and the other objects.
+
+    ## Action Space
+    `Box(-1, 1, (2,), float32)` for the pusher: how far its finger moves along x and y, 3 cm at 1, 20 times a second.
+    `(4,)` for the arm: x, y and z of its hand, and the gripper (-1 open, +1 closed). With ``chunk=K`` an action is K of
+    them, [K, A].
+
+    ## Rewards
+    1 when the object's centre is in the zone, which is 7 cm in radius. With ``reward="dense"`` also the share of the
+    way that the object came nearer.
+
+    ## Starting State
+    Positions are drawn at random, so that nothing lies between object and zone, and belong to the train or to the test
+    split. In the test split colours, verb and zone come in other combinations, and the words in other sentences.
+
+    ## Episode End
+    Terminated: success. Truncated: 5 seconds, or the simulation diverged.
+
+    Args:
+        **kwargs: See :class:`~tetrathlon.envs.robots.vector.MujocoVectorEnv`.
+
+    ## Version History
+    * v0: first version.
+    """
+
+    task = Push
+
+
+class PushToZoneVector(MujocoVectorEnv):
+    """N copies of :class:`PushToZone` that step as one."""
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        super().__init__(num_envs, task=Push, **kwargs)

@@ -1,0 +1,399 @@
+"""N copies of a robot task that step as one: the environment itself, of which a single one is the case N = 1."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, get_args
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.robots.camera import Quality
+from tetrathlon.envs.robots.costs import Costs
+from tetrathlon.envs.robots.instance import SPLITS, Instance
+from tetrathlon.envs.robots.outcome import Outcome, masked, only, start_infos
+from tetrathlon.envs.robots.randomization import LEVELS, Level, Randomization
+from tetrathlon.envs.robots.resets import asked, refuse_unknown, seeds_of
+from tetrathlon.envs.robots.scene import PERIOD
+from tetrathlon.envs.robots.scenes import compiled
+from tetrathlon.envs.robots.senses import Observation, Senses
+from tetrathlon.envs.robots.task import Situation, Task, advice
+from tetrathlon.envs.robots.world import World
+from tetrathlon.envs.spaces import unbatch_info, unstack
+
+_HZ = round(1 / PERIOD)
+
+
+class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
+    """N copies of a robot task in one simulation loop on MuJoCo's own threads.
+
+    Copy i of N is bit-equal to a single environment with the same seed, at any number of threads. All three autoreset
+    modes of Gymnasium are there, and a reset by mask with a seed a copy (``options={"reset_mask": ...}``).
+
+    Args:
+        num_envs: N.
+        task: What is asked.
+        robot: ``"pusher"`` or ``"arm"``.
+        split: ``"train"`` or ``"test"``: other combinations of colour, verb and place, other wordings, other positions.
+        observation: ``"pixels"``: a picture, what the robot feels of itself, and the instruction in words; ``"state"``:
+            numbers alone, those of the object and the place that are meant among them.
+        image_size: Width and height of a picture.
+        wrist_image: Whether a second picture comes from the hand (of the arm).
+        quality: ``"fast"`` or ``"high"``.
+        reward: ``"sparse"``: 1 for success; ``"dense"``: progress is paid on top, as it is made.
+        goal_steps: Steps after which the instruction is no longer shown; None: it stays.
+        chunk: K actions a step of the environment, done one after the other; the first success ends them.
+        randomization: ``"none"``, ``"mild"`` or ``"strong"``.
+        end_on_violation: Whether a cost ends the episode, without success.
+        max_steps: Control steps of an episode, at 20 Hz; None: the task's own.
+        threads: Threads that simulate; 0: one a processor.
+        autoreset_mode: When a copy that has ended begins anew.
+        render_mode: ``"rgb_array"`` or None.
+        render_size: Width and height of what :meth:`render` returns.
+
+    Raises:
+        ValueError: An argument is none of those.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": ["rgb_array"],
+        "render_fps": _HZ,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+        "masked_reset": True,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        task: type[Task],
+        robot: str = "pusher",
+        split: str = "train",
+        observation: Observation = "pixels",
+        image_size: int = 64,
+        wrist_image: bool = False,
+        quality: Quality = "fast",
+        reward: Literal["sparse", "dense"] = "sparse",
+        goal_steps: int | None = None,
+        chunk: int = 1,
+        randomization: Level = "none",
+        end_on_violation: bool = False,
+        max_steps: int | None = None,
+        threads: int = 1,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        render_size: int = 256,
+    ) -> None:
+        choices = {
+            "robot": (robot, task.robots),
+            "split": (split, SPLITS),
+            "observation": (observation, get_args(Observation)),
+            "quality": (quality, get_args(Quality)),
+            "reward": (reward, ("sparse", "dense")),
+            "randomization": (randomization, tuple(LEVELS)),
+            "render_mode": (render_mode, (None, *self.metadata["render_modes"])),
+        }
+        for name, (value, known) in choices.items():
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        self.num_envs = whole("num_envs", num_envs, 1, 100_000)
+        self.chunk = whole("chunk", chunk, 1, 1_000)
+        self.max_steps = whole("max_steps", round(task.seconds * _HZ) if max_steps is None else max_steps, 1, 1_000_000)
+        self.goal_steps = None if goal_steps is None else whole("goal_steps", goal_steps, 1, 1_000_000)
+        self.image_size = whole("image_size", image_size, 8, 1024)
+        self.render_size = whole("render_size", render_size, 8, 1024)
+        if wrist_image and (robot != "arm" or observation != "pixels"):
+            raise ValueError(
+                f"wrist_image is of robot='arm' and observation='pixels', got {robot!r} and {observation!r}"
+            )
+        self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode(autoreset_mode)}  # type: ignore[misc]
+        self.split, self.observation, self.reward = split, observation, reward
+        self.wrist_image, self.end_on_violation = bool(wrist_image), bool(end_on_violation)
+        self.quality: Quality = quality
+        self.render_mode = render_mode
+        self.task = task()
+        n = self.num_envs
+        self.scene = compiled(task, robot)
+        self.robot = self.scene.layout.robot
+        self.world = World(self.scene, n, whole("threads", threads, 0, 1_024))
+        self.now = Situation(self.world)
+        self.costs = Costs(self.now)
+        self.randomization = Randomization(self.world, randomization)
+        self._senses = Senses(
+            self.task,
+            self.now,
+            self.randomization,
+            observation=observation,
+            image_size=self.image_size,
+            wrist_image=self.wrist_image,
+            quality=quality,
+            goal_steps=self.goal_steps,
+        )
+        self._mode: AutoresetMode = self.metadata["autoreset_mode"]
+        self._rngs: list[np.random.Generator | None] = [None] * n
+        self._instances: list[Instance | None] = [None] * n
+        self._steps = np.zeros(n, dtype=np.int64)
+        self._ignored = np.zeros(n, dtype=np.int64)
+        self._over = np.ones(n, dtype=bool)
+        self._progress = np.zeros(n)
+        size = len(self.robot.actions)
+        shape = (size,) if self.chunk == 1 else (self.chunk, size)
+        self.single_action_space = spaces.Box(-1.0, 1.0, shape, np.float32)
+        self.single_observation_space = self._senses.space()
+        self.action_space = batch_space(self.single_action_space, n)
+        self.observation_space = batch_space(self.single_observation_space, n)
+        self._twin: MujocoVectorEnv | None = None
+        self._settings: dict[str, Any] = {
+            "task": task,
+            "robot": robot,
+            "split": split,
+            "observation": "state",
+            "reward": reward,
+            "randomization": randomization,
+            "max_steps": max_steps,
+            "threads": threads,
+            "autoreset_mode": AutoresetMode.DISABLED,
+        }
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start episodes.
+
+        Args:
+            seed: One number s (copy i gets s + i), or one or None a copy.
+            options: ``{"reset_mask": bool [N]}``: only those; ``{"index": i}``: the i-th instance of the split;
+                ``{"instance": instance}``: that one; ``{"counterfactual": True}``: of what the seed gives, the same
+                scene with another object asked for.
+
+        Raises:
+            ValueError: An option is of another name or of no such value.
+        """
+        options = options or {}
+        refuse_unknown(options)
+        ids, seeds = asked(options.get("reset_mask"), self.num_envs), seeds_of(seed, self.num_envs)
+        for i in ids.tolist():
+            if (number := seeds[i]) is not None:
+                self._rngs[i] = seeding.np_random(number)[0]
+        self._begin(ids, options)
+        return self._observe(), start_infos(self._instances, self.max_steps, ids)
+
+    def _begin(self, ids: np.ndarray, options: Mapping[str, Any]) -> None:
+        world = self.world
+        world.clear(ids)
+        for i in ids.tolist():
+            rng = self.generator(i)
+            instance = self._instances[i] = self.task.chosen(rng, self.split, self.robot, options)
+            self.randomization.draw(i, rng)
+            self.now.put(i, instance)
+        self.randomization.apply(ids)
+        world.settle(ids)
+        self.now.start[ids] = world.objects[ids]
+        self._steps[ids] = self._ignored[ids] = 0
+        self._over[ids] = False
+        self.costs.begin(ids)
+        self._progress[ids] = self.task.progress(self.now)[ids]
+
+    def generator(self, i: int) -> np.random.Generator:
+        """Return the generator of copy ``i``, made of the machine's own randomness where nobody gave a seed."""
+        if (rng := self._rngs[i]) is None:
+            rng = self._rngs[i] = seeding.np_random(None)[0]
+        return rng
+
+    def set_generator(self, i: int, rng: np.random.Generator) -> None:
+        """Let ``rng`` decide what episodes of copy ``i`` are like."""
+        self._rngs[i] = rng
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Do N actions, each of them K long where a step is a chunk.
+
+        An action with a number that is not finite is none: the robot holds still, nothing is paid, and
+        ``info["ignored_actions"]`` counts it.
+
+        Raises:
+            ValueError: ``actions`` are not N actions.
+            gymnasium.error.ResetNeeded: A copy has ended and, in the mode DISABLED, was not reset.
+        """
+        actions = np.asarray(actions, dtype=np.float64)
+        if actions.shape != self.action_space.shape:
+            raise ValueError(f"actions must have the shape {self.action_space.shape}, got {actions.shape}")
+        actions = actions.reshape(self.num_envs, self.chunk, -1)
+        restarting = self._over.copy()
+        idle = np.flatnonzero(restarting).tolist()
+        if idle and (self._mode is not AutoresetMode.NEXT_STEP or any(self._instances[i] is None for i in idle)):
+            raise gym.error.ResetNeeded(f"copies {idle} have no episode; call reset()")
+        outcome = Outcome(self.num_envs, self.chunk, ~restarting)
+        usable = np.isfinite(actions).all(axis=(1, 2))
+        self._ignored += ~usable & ~restarting
+        actions = np.clip(np.where(usable[:, None, None], actions, 0.0), -1.0, 1.0)
+        self.costs.open_step()
+        for k in range(self.chunk):
+            if not (live := outcome.live).any():
+                break
+            self._advance(np.flatnonzero(live), actions[:, k], usable, outcome)
+        if restarting.any():
+            self._begin(np.flatnonzero(restarting), {})
+        infos = outcome.infos(
+            {
+                "progress": self._progress.copy(),
+                "cost_terms": masked(self.costs.terms(), outcome.played),
+                "ignored_actions": self._ignored.copy(),
+            },
+            self.reward,
+        )
+        over = outcome.terminated | outcome.truncated
+        self._over |= over
+        if restarting.any():
+            infos |= start_infos(self._instances, self.max_steps, np.flatnonzero(restarting))
+        observations = self._observe()
+        if self._mode is AutoresetMode.SAME_STEP and over.any():
+            observations, infos = self._restart_now(np.flatnonzero(over), observations, infos)
+        return observations, outcome.reward(self.reward), outcome.terminated, outcome.truncated, infos
+
+    def _advance(self, ids: np.ndarray, actions: np.ndarray, usable: np.ndarray, outcome: Outcome) -> None:
+        """Do one control step in the simulations ``ids``."""
+        delayed = self.randomization.delayed(ids, actions)
+        strayed = np.zeros(self.num_envs, dtype=bool)
+        strayed[ids] = self.robot.command(self.world, ids, delayed[ids])
+        diverged = np.zeros(self.num_envs, dtype=bool)
+        diverged[self.world.step(ids)] = True
+        self._steps[ids] += 1
+        live = outcome.live.copy()
+        fine = live & ~diverged
+        success = self.task.success(self.now) & fine & usable
+        progress = np.where(fine, self.task.progress(self.now), self._progress)
+        gain = np.where(fine & usable, progress - self._progress, 0.0) if self.reward == "dense" else None
+        self._progress = progress
+        violated = self.costs.update(fine, strayed)
+        outcome.pay(live, success, gain)
+        outcome.end(live & diverged, "diverged", truncated=True)
+        outcome.end(success, "success")
+        if self.end_on_violation:
+            outcome.end(violated & live, "violation")
+        outcome.end(live & (self._steps >= self.max_steps), "time", truncated=True)
+        outcome.success |= success & outcome.is_ended_by("success")
+
+    def _restart_now(self, ended: np.ndarray, last: Any, infos: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Begin anew in the step of the end (SAME_STEP): the last observations and infos go into the infos."""
+        items = unstack(self.single_observation_space, last, self.num_envs)
+        final: dict[str, Any] = {}
+        for i in ended.tolist():
+            final = self._add_info(final, {"final_obs": items[i], "final_info": unbatch_info(infos, i)}, i)
+        played = np.ones(self.num_envs, dtype=bool)
+        played[ended] = False
+        kept = only(infos, played)
+        self._begin(ended, {})
+        return self._observe(), {**kept, **final, **start_infos(self._instances, self.max_steps, ended)}
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """Return N pictures of ``render_size``, or None without a render mode."""
+        if self.render_mode is None:
+            return None
+        return tuple(self._senses.pictures(self._instances, size=self.render_size))
+
+    def _observe(self) -> Any:
+        return self._senses.observe(self._instances, self._steps)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Ask all N copies; see ``gymnasium.vector.SyncVectorEnv.call``.
+
+        Raises:
+            AttributeError: They cannot be asked for that.
+        """
+        if name not in ("expert_action", "get_state"):
+            raise AttributeError(f"copies can be asked for expert_action and get_state, not {name!r}")
+        return tuple(self.expert_action(*args) if name == "expert_action" else self.get_states(range(self.num_envs)))
+
+    def expert_action(self, k: int = 1) -> list[Any]:
+        """Return the expert's next action for each copy, or its next ``k``; nothing changes by asking.
+
+        Of a step that is a chunk, an action is the expert's next K.
+
+        Raises:
+            gymnasium.error.ResetNeeded: A copy has no episode yet.
+        """
+        if missing := [i for i, instance in enumerate(self._instances) if instance is None]:
+            raise gym.error.ResetNeeded(f"copies {missing} have no instance yet; call reset() first")
+        if k * self.chunk == 1:
+            return list(advice(self.task, self.now))
+        given = self._foresee(k * self.chunk)
+        assert self.single_action_space.shape is not None
+        chunks = given.reshape(self.num_envs, k, *self.single_action_space.shape)
+        return [list(row) if k > 1 else row[0] for row in chunks]
+
+    def _foresee(self, steps: int) -> np.ndarray:
+        """Return what the expert would do in the next ``steps`` control steps, played in copies, [N, steps, A]."""
+        twin = self.twin()
+        twin.load(self)
+        ids = np.arange(self.num_envs)
+        given = []
+        for _ in range(steps):
+            given.append(advice(twin.task, twin.now))
+            twin.robot.command(twin.world, ids, twin.randomization.delayed(ids, given[-1].astype(np.float64)))
+            twin.world.step(ids)
+        return np.stack(given, axis=1)
+
+    def twin(self) -> MujocoVectorEnv:
+        """Return the private copy in which one may try what would follow; :meth:`load` brings it up to date."""
+        if self._twin is None:
+            self._twin = MujocoVectorEnv(self.num_envs, **self._settings)
+        return self._twin
+
+    def load(self, other: MujocoVectorEnv, rows: Sequence[int] | None = None) -> None:
+        """Become what ``other`` is: copy i becomes its copy ``rows[i]``.
+
+        Args:
+            other: N copies of the same task and robot.
+            rows: N numbers; None: each its own.
+        """
+        chosen = np.arange(self.num_envs) if rows is None else np.asarray(rows)
+        for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
+            mine[:] = theirs[chosen]
+        self._instances[:] = [other._instances[i] for i in chosen.tolist()]
+        ids = np.arange(self.num_envs)
+        self.randomization.apply(ids)
+        self.world.settle(ids)
+
+    def _arrays(self) -> list[np.ndarray]:
+        """Return all that a copy is at a moment, but its instance and its generator."""
+        now = self.now
+        own = [self.world.state, now.target, now.place, now.start]
+        own += [self._steps, self._ignored, self._over, self._progress]
+        return own + self.costs.arrays() + self.randomization.arrays()
+
+    def get_states(self, ids: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the exact states of copies, randomness included."""
+        return [
+            {
+                "arrays": [array[i].copy() for array in self._arrays()],
+                "instance": self._instances[i],
+                "rng": None if (rng := self._rngs[i]) is None else copy.deepcopy(rng.bit_generator.state),
+            }
+            for i in ids
+        ]
+
+    def set_states(self, ids: Sequence[int], states: Sequence[Mapping[str, Any]]) -> tuple[Any, dict[str, Any]]:
+        """Restore states of copies.
+
+        Returns:
+            The observations of all N copies, and the infos of those whose episode is at its start.
+        """
+        for i, state in zip(ids, states, strict=True):
+            for array, value in zip(self._arrays(), state["arrays"], strict=True):
+                array[i] = value
+            self._instances[i] = state["instance"]
+            self._rngs[i] = None
+            if state["rng"] is not None:
+                self._rngs[i] = np.random.Generator(np.random.PCG64())
+                self._rngs[i].bit_generator.state = copy.deepcopy(state["rng"])  # type: ignore[union-attr]
+        rows = np.asarray(ids, dtype=int)
+        self.randomization.apply(rows)
+        self.world.settle(rows)
+        begun = rows[[self._instances[i] is not None and self._steps[i] == 0 for i in rows]]
+        return self._observe(), start_infos(self._instances, self.max_steps, begun) if len(begun) else {}
