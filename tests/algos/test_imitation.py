@@ -373,6 +373,7 @@ class TestAsking:
             ]
             assert metrics["interventions"] == pytest.approx(sum(right) * 10)
             assert metrics["agreement"] == 0.0  # of the learner's own steps
+            assert metrics.get("own_reward", 0.0) == 0.0 < metrics["episode_reward"]
             shares[mix] = right
         assert set(shares["episode"]) == {0.0, 1.0} and np.mean(shares["episode"]) == pytest.approx(0.3, abs=0.15)
         assert np.mean(shares["step"]) == pytest.approx(0.3, abs=0.06) and max(shares["step"]) < 1.0
@@ -440,6 +441,15 @@ def test_refit_learns_from_the_weights_of_the_start() -> None:
         policy = Table(PLACES, 2)
         dagger(policy, refit=refit, steps=1, lr=0.01, batch_size=10**6, episodes=20).learn(3)
         assert policy.logits.abs().max().item() == pytest.approx(0.01 * reach, rel=0.05)
+
+
+def test_refit_forgets_where_the_optimizer_was_going() -> None:
+    policy = Table(PLACES, 2)
+    cloner = Cloner(policy, Options(steps=1, lr=0.01, max_grad_norm=10.0), refit=True)
+    for action in (0, 1):
+        batch = lessons(policy, [Episode(steps=[Step(np.int64(0), np.int64(action))])], "action")
+        cloner.update(batch)
+    assert policy.logits[0].tolist() == pytest.approx([-0.01, 0.01], rel=1e-3)  # the first step of Adam is of that size
 
 
 class TestText:
