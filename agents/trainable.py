@@ -19,6 +19,9 @@ class TrainablePolicy(nn.Module):
     A critic is one module ``self.critic``: a head on a shared or detached trunk, or a network of its own. It
     gives the values of :meth:`evaluate`, and ``critic.q(decisions, actions=None)`` to offline algorithms. What
     is in ``critic`` is trained with the critic's learning rate, everything else with the policy's.
+
+    A policy whose inputs are plain tensors [B, T, ...], each position for itself, may say ``divisible = True``:
+    trainers then deal pieces of its rows. ``default_lr`` is the learning rate that they take where none is given.
     """
 
     @abstractmethod
