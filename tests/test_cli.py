@@ -164,8 +164,8 @@ def test_help_is_fast_and_imports_no_torch() -> None:
             "digits must be an integer or a pair (low, high), got [1]",
         ),
         (
-            ["eval", "Arithmetic", "--policy", "random", "--env", "digits=true"],
-            "digits must be a number as 2 is, got true",
+            ["eval", "Arithmetic", "--policy", "random", "--env", "terms=true"],
+            "terms must be a number as 2 is, got true",
         ),
         (["envs", "--domain", "txt"], "no domain 'txt'; did you mean text?"),
         (
@@ -465,7 +465,7 @@ def test_a_person_plays(
     typed: str, code: int, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sit_down(monkeypatch, typed)
-    assert main(["play", "Arithmetic", "--seed", "3"]) == code
+    assert main(["play", "Arithmetic", "--seed", "3", "--env", "digits=2", "answer_format=boxed"]) == code
     text = capsys.readouterr().out
     assert "What is 51 + 78?" in text and said in text
 
@@ -488,7 +488,8 @@ def test_ctrl_c_while_typing(capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 def test_watching_a_policy(capsys: pytest.CaptureFixture[str], mine: str) -> None:
-    assert main(["play", "Arithmetic", "--policy", f"{mine}:answer", "--seed", "3"]) == 0
+    boxed = ["--env", "digits=2", "answer_format=boxed"]
+    assert main(["play", "Arithmetic", "--policy", f"{mine}:answer", "--seed", "3", *boxed]) == 0
     text = capsys.readouterr().out
     assert "> \\boxed{129}" in text and "reward 1 (correct 1)" in text and "success · answered" in text
     # What a model writes is shown, never obeyed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import integer
 from tetrathlon.envs.text.bandit import TextBandit
-from tetrathlon.envs.text.formats import NUMBER, answer_formats
+from tetrathlon.envs.text.formats import NUMBER, AnswerFormat, answer_formats
 from tetrathlon.envs.text.task import Task
 
 _OPERATORS = "+-*"
@@ -47,8 +47,9 @@ class Arithmetic(TextBandit):
     Terminated after one step.
 
     ## Arguments
-    ``operators``: some of ``+-*``; ``digits``: 1 to 12, or a pair (low, high); ``terms``: 2 to 8, or a pair; and
-    those of ``TextBandit``.
+    ``operators``: some of ``+-*``; ``digits``: 1 to 12, or a pair (low, high), by default (1, 2); ``terms``: 2 to 8, or
+    a pair; and those of ``TextBandit``, whose ``answer_format`` is ``"plain"`` here by default: a small model writes no
+    box before it has learnt to.
 
     ## Version History
     * v0: first version.
@@ -57,13 +58,14 @@ class Arithmetic(TextBandit):
         ValueError: An argument is out of its range.
     """
 
-    formats = answer_formats(NUMBER)
+    formats: Mapping[str, AnswerFormat] = {"plain": NUMBER, **answer_formats(NUMBER)}
+    default_max_tokens = 16
 
     def __init__(
         self,
         *,
         operators: str = "+",
-        digits: int | Sequence[int] = 2,
+        digits: int | Sequence[int] = (1, 2),
         terms: int | Sequence[int] = 2,
         **kwargs: Any,
     ) -> None:

@@ -351,6 +351,9 @@ class PaysEcho(Arithmetic):  # no_answer_no_pay: the prompt holds a field with w
 
 
 class PaysOpenField(Arithmetic):  # no_answer_no_pay: closes by itself what was cut
+    def __init__(self, *, answer_format: str = "boxed", **kwargs: Any) -> None:
+        super().__init__(answer_format=answer_format, **kwargs)
+
     def step(self, action: Any) -> Any:
         cut = isinstance(action, str) and action.startswith("\\boxed{") and "}" not in action
         return super().step(action + "}" if cut else action)
