@@ -74,8 +74,6 @@ def long(length):
 DOUBLED = ", ".join(f"c{n} AS (SELECT a.x FROM c{n - 1} a, c{n - 1} b)" for n in range(1, 18))
 BOMBS = {
     "while it is prepared": f"WITH c0 AS (SELECT 1 x), {DOUBLED} SELECT x FROM c17",
-    "like": "SELECT count(*) FROM item a, item b, item c, item d, item e, item f, item g, item h "
-    f"WHERE {long(900_000)} || a.id LIKE '%{'a' * 90}b'",
     "instr": f"SELECT instr({long(900_000)}, {long(400_000)} || 'b')",
     "replace": f"SELECT length(replace({long(900_000)}, {long(400_000)} || 'b', 'x'))",
     "columns": "SELECT " + ",".join(["hex(zeroblob(499000))"] * 240) + " FROM item",
