@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tetrathlon.benchmarks import machine
+from tetrathlon.benchmarks.contender import ContenderError, learn
 
 _PROGRAMS = Path(__file__).parent / "assets" / "cartpole"
-_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 PRESET: dict[str, Any] = {
     "groups": 32,
@@ -36,10 +35,6 @@ PRESET: dict[str, Any] = {
 }
 """Options of our PPO, chosen on seeds 10 to 13. Twenty optimizer steps of 512 decisions follow on 1,024 environment
 steps, at a larger learning rate; in the peer's preset twenty of 256 follow on 256."""
-
-
-class LearnError(Exception):
-    """A contender did not run to its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +59,7 @@ class CartPole:
             0 where ours took no more processor seconds than the peer on each seed, else 1.
 
         Raises:
-            LearnError: A contender failed.
+            ContenderError: A contender failed.
         """
         runs = []
         options = {"env_steps": self.env_steps, "interval": self.interval}
@@ -91,16 +86,8 @@ class CartPole:
 
 
 def _learn(python: Path, program: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Let one contender learn in a process of its own; return what its program prints."""
-    done = subprocess.run(
-        [str(python.absolute()), str(_PROGRAMS / f"{program}.py"), json.dumps(options)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **_THREADS, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    if done.returncode:
-        raise LearnError(f"{program}: {(done.stderr.strip().splitlines() or ['ended without a word'])[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    """Let one contender learn."""
+    return learn(python, _PROGRAMS / f"{program}.py", options)
 
 
 def _within(ours: dict[str, Any], peer: dict[str, Any]) -> bool:
@@ -128,7 +115,7 @@ def main() -> int:
     """Run the command line and return its exit code."""
     try:
         return tyro.cli(CartPole, prog="python -m tetrathlon.benchmarks.cartpole").run()
-    except (LearnError, OSError) as error:
+    except (ContenderError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,10 @@ from rich.table import Table
 
 from tetrathlon.agents.statistics import stratified_bootstrap
 from tetrathlon.benchmarks import machine
+from tetrathlon.benchmarks.contender import ContenderError, learn
+from tetrathlon.envs.episode import write_aside
 
 _PROGRAMS = Path(__file__).parent / "assets" / "locomotion"
-_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 CONTENDERS = ("ours", "sb3")
 
 _POLICY = {"hidden": [256, 256], "activation": "relu", "log_std": -2.0, "normalize_observations": True}
@@ -63,10 +63,6 @@ its). These steps come from 8 slots instead of one, and are learnt in fewer, lar
 rate; chosen on seeds 10 and 11."""
 
 
-class LocomotionError(Exception):
-    """A contender did not run to its end, or the file holds other runs."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Locomotion:
     """Measure what PPO reaches and how fast, beside Stable-Baselines3, on this machine.
@@ -92,11 +88,11 @@ class Locomotion:
             0 where on each environment ours is within the peer's interval or above it, and at least as fast; else 1.
 
         Raises:
-            LocomotionError: A contender failed; or there is no such environment; or the file holds runs with other
+            ContenderError: A contender failed; or there is no such environment; or the file holds runs with other
                 settings.
         """
         if strange := [env_id for env_id in self.envs if env_id not in PRESETS]:
-            raise LocomotionError(f"envs must be of {', '.join(PRESETS)}; got {', '.join(strange)}")
+            raise ContenderError(f"envs must be of {', '.join(PRESETS)}; got {', '.join(strange)}")
         runs = self._found()
         for seed in self.seeds:
             for env_id in self.envs:
@@ -116,7 +112,7 @@ class Locomotion:
             return []
         data = json.loads(self.out.read_text("utf-8"))
         if (data["env_steps"], data["presets"]) != (self.env_steps, json.loads(json.dumps(PRESETS))):
-            raise LocomotionError(f"{self.out} holds runs with other presets or other than {self.env_steps} steps")
+            raise ContenderError(f"{self.out} holds runs with other presets or other than {self.env_steps} steps")
         return list(data["runs"])
 
     def _write(self, runs: list[dict[str, Any]]) -> None:
@@ -130,9 +126,7 @@ class Locomotion:
             "presets": PRESETS,
             "runs": runs,
         }
-        aside = self.out.with_name(f"{self.out.name}.part")
-        aside.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
-        aside.replace(self.out)  # a kill in between loses no run
+        write_aside(self.out, (json.dumps(result, indent=1) + "\n").encode())  # a kill in between loses no run
 
     def _python(self, name: str) -> Path:
         return Path(sys.executable) if name == "ours" else self.peers
@@ -148,16 +142,8 @@ def _of(runs: list[dict[str, Any]], env_id: str, name: str, seed: int) -> dict[s
 
 
 def _learn(python: Path, program: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Let one contender learn in a process of its own; return what its program prints."""
-    done = subprocess.run(
-        [str(python.absolute()), str(_PROGRAMS / f"{program}.py"), json.dumps(options)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **_THREADS, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    if done.returncode:
-        raise LocomotionError(f"{program}: {(done.stderr.strip().splitlines() or ['ended without a word'])[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    """Let one contender learn."""
+    return learn(python, _PROGRAMS / f"{program}.py", options)
 
 
 def _verdict(runs: list[dict[str, Any]], env_id: str, seeds: tuple[int, ...]) -> dict[str, Any]:
@@ -195,7 +181,7 @@ def main() -> int:
     """Run the command line and return its exit code."""
     try:
         return tyro.cli(Locomotion, prog="python -m tetrathlon.benchmarks.locomotion").run()
-    except (LocomotionError, OSError) as error:
+    except (ContenderError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 

@@ -19,8 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tetrathlon.benchmarks import machine
+from tetrathlon.benchmarks.contender import ContenderError
 from tetrathlon.benchmarks.speed_comparison import Comparison
-from tetrathlon.benchmarks.speed_contender import PROGRAMS, Contender, ContenderError
+from tetrathlon.benchmarks.speed_contender import PROGRAMS, Contender
 
 
 def _contender(name: str, program: str, **options: Any) -> Contender:

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tetrathlon.benchmarks.contender import ContenderError, threads
+
 PROGRAMS = Path(__file__).parent / "assets" / "speed"
 _LOOP = PROGRAMS / "loop.py"
 _PATIENCE = 300.0  # seconds for a start or a round: heavy imports on a busy machine
 _TAIL = 2000
-_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-
-class ContenderError(Exception):
-    """A contender did not start, did not answer, or was not paid for right answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class Runner:
                 stdout=subprocess.PIPE,
                 stderr=self._log,
                 cwd=self._folder.name,
-                env={**os.environ, **_THREADS, "PATH": search},
+                env={**os.environ, **threads(1), "PATH": search},
                 start_new_session=True,
             )
         except OSError as error:

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tetrathlon.benchmarks import machine
+from tetrathlon.benchmarks.contender import threads
 
 _PROGRAMS = Path(__file__).parent / "assets" / "training"
 _LR = 1e-6
@@ -48,14 +49,18 @@ class Updater:
     def __init__(self, name: str, python: Path, options: dict[str, Any]) -> None:
         self.name = name
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(options["threads"]))
         # Threads that wait must not burn the processor seconds that are measured.
         self._process = subprocess.Popen(
             [str(python.absolute()), str(_PROGRAMS / f"update_{name}.py"), json.dumps(options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env={**os.environ, **threads, "OMP_WAIT_POLICY": "PASSIVE", "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                **os.environ,
+                **threads(options["threads"]),
+                "OMP_WAIT_POLICY": "PASSIVE",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
         )
         try:
             self.versions: dict[str, str] = self._answer()["versions"]

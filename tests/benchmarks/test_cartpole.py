@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from tetrathlon.benchmarks import cartpole
-from tetrathlon.benchmarks.cartpole import CartPole, LearnError
+from tetrathlon.benchmarks.cartpole import CartPole
+from tetrathlon.benchmarks.contender import ContenderError
 
 PROGRAMS = Path(cartpole.__file__).parent / "assets" / "cartpole"
 
@@ -98,5 +99,5 @@ def test_the_result(
 def test_a_contender_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sb3.py").write_text("raise ImportError('no such peer')\n")
     monkeypatch.setattr(cartpole, "_PROGRAMS", tmp_path)
-    with pytest.raises(LearnError, match="sb3: ImportError: no such peer"):
+    with pytest.raises(ContenderError, match="sb3: ImportError: no such peer"):
         cartpole._learn(Path(cartpole.sys.executable), "sb3", {})

@@ -12,7 +12,8 @@ import pytest
 from tetrathlon.agents.control import ControlPolicy
 from tetrathlon.algos.on_policy import PPO
 from tetrathlon.benchmarks import locomotion
-from tetrathlon.benchmarks.locomotion import PRESETS, Locomotion, LocomotionError
+from tetrathlon.benchmarks.contender import ContenderError
+from tetrathlon.benchmarks.locomotion import PRESETS, Locomotion
 
 ENVS = ("Hopper-v5",)
 
@@ -57,16 +58,16 @@ def test_what_was_run_is_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert asked[2:] == [("Hopper-v5", "ours", 5), ("Hopper-v5", "sb3", 5)]
     kept = json.loads(out.read_text())
     assert len(kept["runs"]) == 4 and kept["command"].endswith("--seeds 4 5 --env-steps 300000")
-    with pytest.raises(LocomotionError, match="holds runs with other presets or other than 5 steps"):
+    with pytest.raises(ContenderError, match="holds runs with other presets or other than 5 steps"):
         Locomotion(peers=Path("peer"), out=out, envs=ENVS, env_steps=5).run()
 
 
 def test_what_fails_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(LocomotionError, match="envs must be of HalfCheetah-v5, Hopper-v5; got Ant-v5"):
+    with pytest.raises(ContenderError, match="envs must be of HalfCheetah-v5, Hopper-v5; got Ant-v5"):
         Locomotion(peers=Path("peer"), out=tmp_path / "r.json", envs=("Ant-v5",)).run()
     (tmp_path / "sb3.py").write_text("raise ImportError('no such peer')\n")
     monkeypatch.setattr(locomotion, "_PROGRAMS", tmp_path)
-    with pytest.raises(LocomotionError, match="sb3: ImportError: no such peer"):
+    with pytest.raises(ContenderError, match="sb3: ImportError: no such peer"):
         locomotion._learn(Path(locomotion.sys.executable), "sb3", {})
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tetrathlon.benchmarks.contender import ContenderError
 from tetrathlon.benchmarks.speed import COMPARISONS, Speed
 from tetrathlon.benchmarks.speed_comparison import Comparison
-from tetrathlon.benchmarks.speed_contender import Contender, ContenderError, Lap, Runner
+from tetrathlon.benchmarks.speed_contender import Contender, Lap, Runner
 
 SLEEPER = """
 import time
