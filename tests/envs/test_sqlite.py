@@ -74,6 +74,9 @@ def long(length):
 DOUBLED = ", ".join(f"c{n} AS (SELECT a.x FROM c{n - 1} a, c{n - 1} b)" for n in range(1, 18))
 BOMBS = {
     "while it is prepared": f"WITH c0 AS (SELECT 1 x), {DOUBLED} SELECT x FROM c17",
+    # The text is of all three tables, so that it is compared for each of their 27 triples.
+    "like": f"SELECT count(*) FROM item a, item b, item c "
+    f"WHERE {long(900_000)} || a.id || b.id || c.id LIKE '%{'a' * 90}b'",
     "instr": f"SELECT instr({long(900_000)}, {long(400_000)} || 'b')",
     "replace": f"SELECT length(replace({long(900_000)}, {long(400_000)} || 'b', 'x'))",
     "columns": "SELECT " + ",".join(["hex(zeroblob(499000))"] * 240) + " FROM item",
