@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import nn
@@ -13,14 +13,12 @@ from torch import nn
 from tetrathlon.agents.decisions import Decisions, Learn
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos.batch import parts
-from tetrathlon.algos.learner import NotFinite, learnable
+from tetrathlon.algos.learner import NotFinite, learnable, learning_rate
 from tetrathlon.algos.losses import total
 from tetrathlon.algos.options import Decay
 from tetrathlon.algos.pieces import pieces
 from tetrathlon.algos.schedules import rate
 from tetrathlon.envs.episode import Episode
-
-_LR = 3e-4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +60,9 @@ class Options:
         for name, low in (("episodes", 1), ("steps", 1), ("batch_size", 1), ("warmup", 0)):
             if getattr(self, name) < low:
                 raise ValueError(f"{name} must be at least {low}, got {getattr(self, name)!r}")
-        if self.decay not in ("constant", "linear", "cosine"):
-            raise ValueError(f"decay must be 'constant', 'linear' or 'cosine', got {self.decay!r}")
+        *ways, last = map(repr, get_args(Decay))
+        if self.decay not in get_args(Decay):
+            raise ValueError(f"decay must be {', '.join(ways)} or {last}, got {self.decay!r}")
         for name in ("max_grad_norm", "max_cost"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise ValueError(f"{name} must be above 0, got {value!r}")
@@ -114,7 +113,7 @@ class Cloner:
         self._weights = learnable(policy)
         self.policy, self.options, self.updates = policy, options, updates
         self.round = 0
-        self._lr = getattr(policy, "default_lr", _LR) if options.lr is None else options.lr
+        self._lr = learning_rate(policy, options.lr)
         self.optimizer = torch.optim.AdamW(self._weights, lr=self._lr, weight_decay=options.weight_decay)
         self._generator = torch.Generator().manual_seed(options.seed)
         self._start = [weight.detach().clone() for weight in self._weights] if refit else None

@@ -58,6 +58,11 @@ def learnable(policy: TrainablePolicy) -> list[nn.Parameter]:
     return trained
 
 
+def learning_rate(policy: TrainablePolicy, given: float | None) -> float:
+    """Return the learning rate that is given, or else the policy's own."""
+    return getattr(policy, "default_lr", _LR) if given is None else given
+
+
 class Learner:
     """A policy, its optimizer and its reference.
 
@@ -89,7 +94,7 @@ class Learner:
             raise TypeError(f"piece={options.piece!r}: {type(policy).__name__} is not divisible; its rows stay whole")
         critic = getattr(policy, "critic", None)
         of_critic = {id(p) for p in critic.parameters()} if isinstance(critic, nn.Module) else set()
-        lr = getattr(policy, "default_lr", _LR) if options.lr is None else options.lr
+        lr = learning_rate(policy, options.lr)
         groups = [
             {"params": [p for p in trained if (id(p) in of_critic) is is_critic], "lr": rate}
             for is_critic, rate in ((False, lr), (True, options.value_lr))

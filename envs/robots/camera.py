@@ -21,18 +21,6 @@ Quality = Literal["fast", "high"]
 _BACKENDS = {"egl": "mujoco.egl", "osmesa": "mujoco.osmesa", "glfw": "mujoco.glfw"}
 _OFF = ("disable", "disabled", "off", "false", "0")
 _INSTALL = "on Debian: apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri, or libosmesa6"
-_FLAGS = {
-    "fast": {
-        mujoco.mjtRndFlag.mjRND_SHADOW: 0,
-        mujoco.mjtRndFlag.mjRND_REFLECTION: 0,
-        mujoco.mjtRndFlag.mjRND_SKYBOX: 0,
-    },
-    "high": {
-        mujoco.mjtRndFlag.mjRND_SHADOW: 1,
-        mujoco.mjtRndFlag.mjRND_REFLECTION: 0,
-        mujoco.mjtRndFlag.mjRND_SKYBOX: 0,
-    },
-}
 T = TypeVar("T")
 
 
@@ -79,8 +67,9 @@ class _Painter:
         model.vis.quality.offsamples, model.vis.quality.shadowsize = samples, shadows
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._context)
         self._scene = mujoco.MjvScene(model, maxgeom=200)
-        for flag, value in _FLAGS[quality].items():
-            self._scene.flags[flag] = value
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SKYBOX] = 0
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = quality == "high"
         self._option = mujoco.MjvOption()
         self._option.geomgroup[3:] = 0
         self._option.sitegroup[:] = 0
@@ -98,7 +87,7 @@ class _Painter:
         self._gl.make_current()
         pictures = np.empty((len(cameras), len(ids), self._size, self._size, 3), dtype=np.uint8)
         model, data = self._model, self._data
-        plain = {name: getattr(model, name).copy() for look in looks for name in look}
+        plain = {name: getattr(model, name).copy() for name in {name for look in looks for name in look}}
         for row, (i, look) in enumerate(zip(ids, looks, strict=True)):
             for name, value in look.items():
                 getattr(model, name)[:] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tetrathlon.envs.robots.steering import length
 from tetrathlon.envs.robots.task import Situation
 
 FORCE_LIMIT = 15.0
@@ -50,8 +51,7 @@ class Costs:
         now = self._now
         touch = now.world.touch
         touch[now.rows, now.target] = 0.0
-        gone = now.world.objects[..., :2] - now.start[..., :2]
-        moved = np.sqrt((gone * gone).sum(axis=-1)) > MOVED
+        moved = length(now.world.objects[..., :2] - now.start[..., :2]) > MOVED
         moved[now.rows, now.target] = False
         fresh = moved & ~self._counted & live[:, None]
         self._counted |= fresh

@@ -7,8 +7,7 @@ from hashlib import sha256
 
 import numpy as np
 
-SPLITS = ("train", "test")
-_TEST_SHARE = 5
+from tetrathlon.envs.splits import split_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Instance:
 
 def arrangement_split(*positions: object) -> str:
     """Return the split of an arrangement, by a hash of its numbers."""
-    return SPLITS[int.from_bytes(sha256(repr(positions).encode()).digest()[:8]) % _TEST_SHARE == 0]
+    return split_of(int.from_bytes(sha256(repr(positions).encode()).digest()[:8]))
 
 
 def scatter(

@@ -18,16 +18,15 @@ class Outcome:
         self.live = played.copy()
         self.rewards = np.zeros((n, chunk))
         self.executed = np.zeros(n, dtype=np.int64)
-        self.success = np.zeros(n, dtype=bool)
         self.terminated = np.zeros(n, dtype=bool)
         self.truncated = np.zeros(n, dtype=bool)
         self.reasons = np.full(n, None, dtype=object)
         self._paid = np.zeros((n, chunk))
         self._gained = np.zeros((n, chunk))
 
-    def pay(self, live: np.ndarray, success: np.ndarray, gain: np.ndarray | None) -> None:
+    def pay(self, success: np.ndarray, gain: np.ndarray | None) -> None:
         """Pay one control step to the copies that live."""
-        rows = np.flatnonzero(live)
+        rows = np.flatnonzero(self.live)
         at = self.executed[rows]
         self._paid[rows, at] = success[rows]
         if gain is not None:
@@ -41,10 +40,6 @@ class Outcome:
         (self.truncated if truncated else self.terminated)[which] = True
         self.reasons[which] = reason
         self.live &= ~which
-
-    def is_ended_by(self, reason: str) -> np.ndarray:
-        """Return which copies ended for a reason."""
-        return self.reasons == reason
 
     def terms(self, reward: str) -> dict[str, np.ndarray]:
         """Return what the reward is the sum of."""
@@ -65,7 +60,7 @@ class Outcome:
     def infos(self, more: Mapping[str, Any], reward: str) -> dict[str, Any]:
         """Return what is told of the step beside ``more``, batched as Gymnasium batches infos."""
         told: dict[str, Any] = {
-            "is_success": self.success.copy(),
+            "is_success": self.reasons == "success",
             "reward_terms": masked(self.terms(reward), self.played),
             **more,
         }

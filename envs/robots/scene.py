@@ -41,11 +41,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a scene is made of; scenes of one layout share a model.
-
-    Raises:
-        ValueError: There are no objects.
-    """
+    """What a scene is made of; scenes of one layout share a model."""
 
     robot: Robot
     """Which robot."""
@@ -82,8 +78,7 @@ class Scene:
         places: Body of each place, [Z].
         place_mocap: Its number among the mocap bodies, [Z].
         place_geoms: Its geoms, Z lists.
-        contact_robot_object: Sensor addresses of the force between robot and each object, [K].
-        contact_robot_table: The same of robot and table.
+        touch: Where the readings are of the force between the robot and each object, and the table last, [K + 1, 3].
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -122,8 +117,8 @@ class Scene:
             list(range(model.body(name).geomadr[0], model.body(name).geomadr[0] + model.body(name).geomnum[0]))
             for name in places
         ]
-        self.contact_robot_object = np.array([model.sensor(f"touch_{name}").adr[0] for name in names])
-        self.contact_robot_table = int(model.sensor("touch_table").adr[0])
+        first = [model.sensor(f"touch_{name}").adr[0] for name in (*names, "table")]
+        self.touch = np.add.outer(first, np.arange(3))
         layout.robot.find(model)
 
 

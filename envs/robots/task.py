@@ -11,11 +11,13 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from tetrathlon.envs.robots.instance import SPLITS, Instance, arrangement_split, scatter
+from tetrathlon.envs.arguments import index_option
+from tetrathlon.envs.robots.instance import Instance, arrangement_split, scatter
 from tetrathlon.envs.robots.instruction import OBJECT_COLOURS, PLACE_COLOURS, Wordings, held_out, sentence
 from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.scene import BIN_HALF, ZONE_RADIUS, Layout, PlaceKind, Shape
 from tetrathlon.envs.robots.world import World
+from tetrathlon.envs.splits import SPLITS
 
 _MOST_DRAWS = 2_000
 _INDEX_STREAM = 0x0B07  # keeps random access apart from seeds
@@ -165,9 +167,7 @@ class Task(ABC):
                 raise ValueError(f"options['instance'] must be an Instance, got {given!r}")
             return given
         if (index := options.get("index")) is not None:
-            if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
-                raise ValueError(f"options['index'] must be an integer from 0, got {index!r}")
-            rng = np.random.default_rng([_INDEX_STREAM, SPLITS.index(split), int(index)])
+            rng = np.random.default_rng([_INDEX_STREAM, SPLITS.index(split), index_option(index)])
         instance = self.draw(rng, split, robot)
         return self.counterfactual(instance, split) if options.get("counterfactual") else instance
 

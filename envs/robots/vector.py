@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.robots.camera import Quality
 from tetrathlon.envs.robots.costs import Costs
-from tetrathlon.envs.robots.instance import SPLITS, Instance
+from tetrathlon.envs.robots.instance import Instance
 from tetrathlon.envs.robots.outcome import Outcome, masked, only, start_infos
 from tetrathlon.envs.robots.randomization import LEVELS, Level, Randomization
 from tetrathlon.envs.robots.resets import asked, refuse_unknown, seeds_of
@@ -26,6 +26,7 @@ from tetrathlon.envs.robots.senses import Observation, Senses
 from tetrathlon.envs.robots.task import Situation, Task, advice
 from tetrathlon.envs.robots.world import World
 from tetrathlon.envs.spaces import unbatch_info, unstack
+from tetrathlon.envs.splits import SPLITS
 
 _HZ = round(1 / PERIOD)
 
@@ -105,17 +106,15 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         self.num_envs = whole("num_envs", num_envs, 1, 100_000)
         self.chunk = whole("chunk", chunk, 1, 1_000)
         self.max_steps = whole("max_steps", round(task.seconds * _HZ) if max_steps is None else max_steps, 1, 1_000_000)
-        self.goal_steps = None if goal_steps is None else whole("goal_steps", goal_steps, 1, 1_000_000)
-        self.image_size = whole("image_size", image_size, 8, 1024)
+        goal_steps = None if goal_steps is None else whole("goal_steps", goal_steps, 1, 1_000_000)
+        image_size = whole("image_size", image_size, 8, 1024)
         self.render_size = whole("render_size", render_size, 8, 1024)
         if wrist_image and (robot != "arm" or observation != "pixels"):
             raise ValueError(
                 f"wrist_image is of robot='arm' and observation='pixels', got {robot!r} and {observation!r}"
             )
         self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode(autoreset_mode)}  # type: ignore[misc]
-        self.split, self.observation, self.reward = split, observation, reward
-        self.wrist_image, self.end_on_violation = bool(wrist_image), bool(end_on_violation)
-        self.quality: Quality = quality
+        self.split, self.reward, self.end_on_violation = split, reward, bool(end_on_violation)
         self.render_mode = render_mode
         self.task = task()
         n = self.num_envs
@@ -130,10 +129,10 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
             self.now,
             self.randomization,
             observation=observation,
-            image_size=self.image_size,
-            wrist_image=self.wrist_image,
+            image_size=image_size,
+            wrist_image=wrist_image,
             quality=quality,
-            goal_steps=self.goal_steps,
+            goal_steps=goal_steps,
         )
         self._mode: AutoresetMode = self.metadata["autoreset_mode"]
         self._rngs: list[np.random.Generator | None] = [None] * n
@@ -264,20 +263,18 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         diverged = np.zeros(self.num_envs, dtype=bool)
         diverged[self.world.step(ids)] = True
         self._steps[ids] += 1
-        live = outcome.live.copy()
-        fine = live & ~diverged
+        fine = outcome.live & ~diverged
         success = self.task.success(self.now) & fine & usable
         progress = np.where(fine, self.task.progress(self.now), self._progress)
         gain = np.where(fine & usable, progress - self._progress, 0.0) if self.reward == "dense" else None
         self._progress = progress
         violated = self.costs.update(fine, strayed)
-        outcome.pay(live, success, gain)
-        outcome.end(live & diverged, "diverged", truncated=True)
+        outcome.pay(success, gain)
+        outcome.end(diverged, "diverged", truncated=True)
         outcome.end(success, "success")
         if self.end_on_violation:
-            outcome.end(violated & live, "violation")
-        outcome.end(live & (self._steps >= self.max_steps), "time", truncated=True)
-        outcome.success |= success & outcome.is_ended_by("success")
+            outcome.end(violated, "violation")
+        outcome.end(self._steps >= self.max_steps, "time", truncated=True)
 
     def _restart_now(self, ended: np.ndarray, last: Any, infos: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Begin anew in the step of the end (SAME_STEP): the last observations and infos go into the infos."""

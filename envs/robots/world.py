@@ -7,6 +7,7 @@ import numpy as np
 from mujoco.batch import Batch, SimulationError
 
 from tetrathlon.envs.robots.scene import Scene
+from tetrathlon.envs.robots.steering import length
 
 _STAGE = mujoco.mjtStage.mjSTAGE_VEL.value
 
@@ -95,10 +96,7 @@ class World:
     @property
     def touch(self) -> np.ndarray:
         """Forces between the robot and each object, and the table last, in newtons, [N, K + 1]."""
-        scene = self.scene
-        addresses = [*scene.contact_robot_object, scene.contact_robot_table]
-        forces = self.sensors[:, np.add.outer(addresses, np.arange(3))]
-        return np.sqrt((forces * forces).sum(axis=-1))
+        return length(self.sensors[:, self.scene.touch])
 
 
 _DIVERGED = [

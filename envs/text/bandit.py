@@ -11,14 +11,15 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.arguments import index_option, whole
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.rubric import Rubric, Score, Term
 from tetrathlon.envs.spaces import UnicodeText
+from tetrathlon.envs.splits import SPLITS
 from tetrathlon.envs.text.dataset import Dataset
 from tetrathlon.envs.text.formats import AnswerFormat, answer_formats, is_one_letter, says_something
 from tetrathlon.envs.text.seeding import generator
-from tetrathlon.envs.text.task import SPLITS, Task
+from tetrathlon.envs.text.task import Task
 
 _INDEX_STREAM = 0x7E71A  # keeps random access apart from seeds
 _SHOT_STREAM = 0x5407
@@ -163,11 +164,9 @@ class TextBandit(gym.Env[str, str]):
                 raise TypeError(f"options['task'] must be a Task, got {task!r}")
             self.check_task(task)
             return task
-        index = options["index"]
-        if isinstance(index, bool) or not isinstance(index, int | np.integer) or index < 0:
-            raise ValueError(f"options['index'] must be an integer from 0, got {index!r}")
+        index = index_option(options["index"])
         if self.dataset is None:
-            return self._draw(np.random.default_rng([_INDEX_STREAM, int(index)]), self.split, self._examples)
+            return self._draw(np.random.default_rng([_INDEX_STREAM, index]), self.split, self._examples)
         tasks = self.dataset.splits[self.split]
         if self._examples:
             tasks = tuple(task for task in tasks if task.id not in self._examples)
