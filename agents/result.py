@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.agents.statistics import bootstrap_mean, majority_at_k, pass_at_k, rate_interval
+from tetrathlon.agents.statistics import bootstrap_mean, cvar, majority_at_k, pass_at_k, rate_interval
 from tetrathlon.envs.codec import encode, fingerprint
 from tetrathlon.envs.episode import Episode, scorable
 from tetrathlon.envs.grading.writing import key
@@ -55,6 +55,9 @@ class Result:
     """Mean over scorable episodes of what each term paid in sum."""
     scores: dict[str, float | None]
     """Mean over scorable episodes of each raw score at the last step that gave it."""
+    costs: dict[str, dict[str, float]]
+    """Of each of ``info["cost_terms"]``, and of all of them as ``total``: ``{mean, share, cvar}`` over scorable
+    episodes: the mean of an episode's sum, the share of episodes with any, the mean of the highest tenth."""
     pass_at: dict[int, float | None]
     """k -> the unbiased chance that one of k samples succeeds, over instances with k scorable samples or more."""
     majority_at: dict[int, float | None] | None
@@ -105,6 +108,7 @@ def counts(played: Sequence[Episode], samples: int, answer_in: Callable[[str], s
         "reward": _mean_of([[episode.total_reward for episode in group] for group in _clusters(fair)]),
         "reward_terms": _term_means(fair),
         "scores": _score_means(fair),
+        "costs": _costs(fair),
         "pass_at": {k: _pass_at(fair, k) for k in ks},
         "majority_at": {k: _majority_at(fair, k, answer_in) for k in ks} if answer_in is not None else None,
         "steps": _mean(len(episode) for episode in played),
@@ -193,6 +197,19 @@ def _score_means(fair: Sequence[Episode]) -> dict[str, float | None]:
         for name, score in last.items():
             values[name].append(score)
     return {name: _mean(scores) for name, scores in values.items()}
+
+
+def _costs(fair: Sequence[Episode]) -> dict[str, dict[str, float]]:
+    sums: dict[str, list[float]] = {}
+    for number, episode in enumerate(fair):
+        for step in episode.steps:
+            for name, cost in _numbers(step.info, "cost_terms"):
+                for kind in (name, "total"):
+                    sums.setdefault(kind, [0.0] * len(fair))[number] += cost
+    return {
+        name: {"mean": sum(of) / len(of), "share": sum(cost > 0 for cost in of) / len(of), "cvar": cvar(of)}
+        for name, of in sums.items()
+    }
 
 
 def _numbers(info: dict[str, Any], key: str) -> list[tuple[str, float]]:

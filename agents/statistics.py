@@ -31,6 +31,26 @@ class Statistic(Protocol):
         ...
 
 
+def cvar(values: ArrayLike, level: float = 0.1) -> float:
+    """Return the mean of the highest ``level`` of ``values``: conditional value at risk, of costs.
+
+    Of n values the highest ``level * n`` count, one of them in part (Rockafellar and Uryasev, 2000, Optimization of
+    conditional value-at-risk, 2).
+
+    Args:
+        values: [N], at least one; for rewards give them negated.
+        level: Share of the tail, above 0 and at most 1.
+
+    Raises:
+        ValueError: There is no value, or ``level`` is out of range.
+    """
+    worst = np.sort(np.asarray(values, dtype=np.float64).ravel())[::-1]
+    if not len(worst) or not 0 < level <= 1:
+        raise ValueError(f"cvar needs a value and a level in (0, 1], got {len(worst)} values and level={level!r}")
+    weights = np.clip(level * len(worst) - np.arange(len(worst)), 0.0, 1.0)
+    return float(worst @ weights / weights.sum())
+
+
 def wilson(successes: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """Return the score interval of a success rate (Wilson 1927, without continuity correction).
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+from gymnasium import spaces
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 import tetrathlon
 from tetrathlon.agents.evaluation import evaluate
-from tetrathlon.agents.naming import make_policy
+from tetrathlon.agents.naming import PolicyError, make_policy
 from tetrathlon.agents.policy import Policy
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.cells import Cell, Ledger, identity_of
@@ -29,7 +30,9 @@ from tetrathlon.envs.registry import known_id, make, split_argument
 
 _REFERENCES = (FLOOR, CEILING)
 _LOADED = ("smollm2", "hf:", "openai:", "run:")
-"""Policies that take long to make are made once; others anew for each entry, whose spaces they may hold."""
+"""Policies that take long to make and write text are made once; others anew for each entry, whose spaces they hold."""
+_AT_ONCE = (*_REFERENCES, "bc:")
+"""Policies whose cells begin anew rather than go on: with other draws than those of an unbroken run."""
 _MISSING = (ModuleNotFoundError, gym.error.DependencyNotInstalled)
 
 
@@ -116,35 +119,41 @@ class _Bench:
     """Policy -> why it cannot be made here."""
     unavailable: dict[str, str] = field(default_factory=dict)
     """Name of an entry -> why it cannot be made here."""
+    misfits: dict[tuple[str, str], PolicyError] = field(default_factory=dict)
+    """Policy and name of an entry -> why the one cannot play the other."""
 
     def __post_init__(self) -> None:
         # The cheap references first: a useless entry is found before a model works on it.
         self.order = sorted(self.policies, key=lambda name: name not in _REFERENCES)
 
     def cells(self, policy: str) -> list[Cell]:
-        return [Cell(entry, policy, self.seed + s) for entry in self.entries for s in entry.seeds]
+        fitting = [entry for entry in self.entries if (policy, entry.name) not in self.misfits]
+        return [Cell(entry, policy, self.seed + s) for entry in fitting for s in entry.seeds]
 
     def prepare(self, asked: Sequence[str], console: Console) -> None:
         """Make everything that will be needed once, to find out now what cannot be made."""
         waiting = {policy: [c for c in self.cells(policy) if not self.ledger.has(c)] for policy in self.order}
-        tried: set[str] = set()
         for entry in self.entries:
             players = [policy for policy in self.order if any(cell.entry is entry for cell in waiting[policy])]
             if not players:
                 continue
             try:
                 env = make(entry.env, **{**split_argument(known_id(entry.env), entry.split), **entry.kwargs})
+                env.reset(seed=0)  # what is missing may be missed only here: OpenGL
             except _MISSING as error:
                 self.unavailable[entry.name] = str(error)
                 console.print(f"{entry.name} is unavailable: {error}", markup=False, highlight=False)
                 continue
             try:
                 for policy in players:
-                    if policy in _REFERENCES or policy not in tried:  # references cost nothing, and may lack an expert
-                        tried.add(policy)
-                        self._make(policy, env, policy in asked, console)
+                    if policy not in self.missing:
+                        self._make(policy, entry, env, policy in asked, console)
             finally:
                 env.close()
+        there = [entry.name for entry in self.entries if entry.name not in self.unavailable]
+        for policy in self.order:
+            if there and all((policy, name) in self.misfits for name in there):
+                raise self.misfits[policy, there[0]]
         if len(self.unavailable) == len(self.entries):
             raise ImportError(f"no entry is available: {next(iter(self.unavailable.values()))}")
 
@@ -216,11 +225,18 @@ class _Bench:
     def _length(self, cell: Cell) -> int:
         return self.episodes or cell.entry.episodes
 
-    def _make(self, policy: str, env: gym.Env[Any, Any], asked: bool, console: Console) -> None:
+    def _make(self, policy: str, entry: Entry, env: gym.Env[Any, Any], asked: bool, console: Console) -> None:
+        writes = isinstance(env.action_space, spaces.Text)
+        if writes and policy in self.made:
+            return
         try:
             made = make_policy(policy, env, seed=self.seed)
-            if policy.startswith(_LOADED):
+            if writes and policy.startswith(_LOADED):
                 self.made[policy] = made
+        except PolicyError as error:
+            if policy in _REFERENCES:  # an entry without them has no scale
+                raise
+            self.misfits[policy, entry.name] = error
         except ImportError as error:
             if asked:
                 raise
@@ -229,7 +245,7 @@ class _Bench:
 
     def _measure(self, cell: Cell, tick: Callable[[Episode], None]) -> None:
         entry = cell.entry
-        if cell.policy in _REFERENCES:  # cheap; and random goes on with other draws than those of an unbroken run
+        if cell.policy.startswith(_AT_ONCE):
             shutil.rmtree(self.ledger.unfinished(cell), ignore_errors=True)
         result = evaluate(
             self.made.get(cell.policy, cell.policy),

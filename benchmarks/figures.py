@@ -156,6 +156,20 @@ _STABLE = (
         look="That of the policy stays near 0 and tells little. Sick: another term outweighs it.",
     ),
     _Plan(
+        title="Imitation loss",
+        axis="-log p a decision, or the head's own loss",
+        lines={"bc_loss": "imitation loss"},
+        look="Healthy: falls, and jumps a little when new states come in. It says how well the expert is copied where "
+        "it was asked, not how well the task is done: look at the success on the test split beside it.",
+    ),
+    _Plan(
+        title="Agreement with the expert",
+        axis="own decisions in %",
+        lines={"agreement": "agreement"},
+        is_share=True,
+        look="Of the decisions that the learner took itself and the expert judged. Healthy: rises.",
+    ),
+    _Plan(
         title="Value loss",
         axis="loss",
         lines={"value_loss": "value loss"},
@@ -239,6 +253,12 @@ _COSTS = (
         look="Tokens for language, steps for control: what an update learns from.",
     ),
     _Plan(
+        title="Expert",
+        axis="in all",
+        lines={"queries": "labels asked for", "dataset": "labels learnt from", "interventions": "steps it took"},
+        look="What the expert costs. Interventions are those of one update: in the first it acts itself.",
+    ),
+    _Plan(
         title="Episodes",
         axis="an update",
         lines={"episodes": "episodes"},
@@ -259,7 +279,7 @@ _COSTS = (
     _Plan(
         title="Schedules",
         axis="weight",
-        lines={"kl_coef": "of the divergence", "entropy_coef": "of the entropy"},
+        lines={"beta": "share of the expert", "kl_coef": "of the divergence", "entropy_coef": "of the entropy"},
         look="As they were asked for.",
     ),
     _Plan(

@@ -21,6 +21,7 @@ _RESULT: Mapping[str, Any] = {
     "success": {**_RATE, "interval": str | None},
     "reward": {"mean": _NUMBER | None, "low": _NUMBER | None, "high": _NUMBER | None},
     "reward_terms": dict,
+    "costs": dict,
     "pass_at": dict,
     "majority_at": dict | None,
     "steps": _NUMBER | None,
@@ -41,6 +42,7 @@ _ROW: Mapping[str, Any] = {
     "success": {**_RATE, "distinct": int},
     "lengths": {"unit": str, "success": _NUMBER | None, "failure": _NUMBER | None},
     "tokens": _NUMBER | None,
+    "costs": dict,
     "stop_reasons": dict,
     "grader_errors": int,
     "crashes": int,
@@ -69,7 +71,10 @@ _TOKEN: Mapping[str, Any] = {
     "entropy": _NUMBER | None,
 }
 _SCORE = ({"iqm": {"mean": _NUMBER, "low": _NUMBER, "high": _NUMBER}},)
-_TOTAL: Mapping[str, Any] = {"success": _RATE, "normalised": {"overall": _SCORE, "domains": dict}}
+_TOTAL: Mapping[str, Any] = {
+    "success": {"overall": _RATE, "domains": dict},
+    "normalised": {"overall": _SCORE, "domains": dict},
+}
 
 
 def read_json(path: Path) -> Any:

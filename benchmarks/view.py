@@ -16,6 +16,7 @@ from PIL import Image
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line
 from tetrathlon.benchmarks.files import load_result
 from tetrathlon.benchmarks.page import facts, page
+from tetrathlon.benchmarks.video import encode_gif, picture_in
 from tetrathlon.envs.codec import is_image
 from tetrathlon.envs.episode import Episode, load_episodes, write_aside
 
@@ -23,6 +24,8 @@ _MOST_EPISODES = 200
 _MOST_TURNS = 40
 _MOST_BYTES = 12_000_000  # of pictures; a page of more is slow to open
 _WIDEST_PICTURE = 480
+_LEAST_FRAMES, _MOST_FRAMES = 8, 120
+_FILM_FPS = 10.0
 _SHOWN_APART = frozenset(
     {"reward_terms", "is_success", "stop_reason", "scores", "expert_action", "system", "tools", "limits", "task_id"}
 )
@@ -46,10 +49,21 @@ class Pictures:
         picture.thumbnail((_WIDEST_PICTURE, _WIDEST_PICTURE))
         file = io.BytesIO()
         picture.save(file, "PNG")
-        data = base64.b64encode(file.getvalue()).decode("ascii")
+        return self._element("png", file.getvalue(), picture.size, label)
+
+    def film(self, frames: Sequence[np.ndarray], label: str) -> str:
+        """Return an element that shows the frames one after the other, or nothing where there were too many."""
+        if self.left <= 0:
+            return ""
+        height, width = frames[0].shape[:2]
+        scale = max(1, _WIDEST_PICTURE // 2 // max(height, width))  # by the page, so that its bytes stay as they are
+        return self._element("gif", encode_gif(frames, _FILM_FPS), (scale * width, scale * height), label)
+
+    def _element(self, kind: str, picture: bytes, size: tuple[int, int], label: str) -> str:
+        data = base64.b64encode(picture).decode("ascii")
         self.left -= len(data)
-        width, height = picture.size
-        return f'<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{escape(line(label))}">'
+        source = f"data:image/{kind};base64,{data}"
+        return f'<img src="{source}" width="{size[0]}" height="{size[1]}" alt="{escape(line(label))}">'
 
 
 def episode_html(episode: Episode, pictures: Pictures, *, name: str = "", turns: int = _MOST_TURNS) -> str:
@@ -75,6 +89,8 @@ def episode_html(episode: Episode, pictures: Pictures, *, name: str = "", turns:
     if len(shown) > turns:
         shown = [*range(turns - turns // 4), *range(len(episode) - turns // 4, len(episode))]
     parts = []
+    if film := _film(episode, pictures):
+        parts.append(f'<div class="seen">{film}</div>')
     if system := episode.info.get("system"):
         parts.append(_block("system", system))
     if examples := episode.info.get("examples"):
@@ -140,6 +156,15 @@ def _summary(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     if stops := result.get("stop_reasons"):
         rows.append(("stop reasons", escape(", ".join(f"{line(name)} {n}" for name, n in stops.items()))))
     return rows
+
+
+def _film(episode: Episode, pictures: Pictures) -> str:
+    """Return what was seen as one moving picture, where an episode is long and each observation has a picture."""
+    seen = [*(step.observation for step in episode.steps), episode.final_observation]
+    frames = [frame for observation in seen if (frame := picture_in(observation)) is not None]
+    if len(frames) < max(_LEAST_FRAMES, len(seen)) or len({frame.shape for frame in frames}) > 1:
+        return ""
+    return pictures.film(frames[:: -(-len(frames) // _MOST_FRAMES)], "the episode")
 
 
 def _badge(episode: Episode) -> str:

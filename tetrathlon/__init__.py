@@ -10,4 +10,6 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "listings", "load_plugins", "make"]
 
 register()
-SCHEMES["run"] = "tetrathlon.algos.trained:trained_policy"  # agents may not know of algos; the front door knows both
+# Agents may not know of algos; the front door knows both.
+SCHEMES["run"] = "tetrathlon.algos.trained:trained_policy"
+SCHEMES["bc"] = "tetrathlon.algos.cloned:cloned_policy"

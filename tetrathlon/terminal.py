@@ -187,6 +187,10 @@ def result_table(result: Mapping[str, Any]) -> Table:
         add("reward", f"{reward['mean']:.4g}  [{reward['low']:.4g}, {reward['high']:.4g}]")
     if len(result["reward_terms"]) > 1:
         add("reward terms", _numbers(result["reward_terms"]))
+    if total := result["costs"].get("total"):
+        shares = {name: cost["mean"] for name, cost in result["costs"].items() if name != "total"}
+        add("cost", f"{total['mean']:.4g} an episode, {100 * total['share']:.0f} % with any, CVaR {total['cvar']:.4g}")
+        add("cost terms", _numbers(shares))
     if result["steps"] is not None and result["steps"] != 1:
         add("steps", f"{result['steps']:.4g} an episode")
     if result["tokens"] is not None:

@@ -84,6 +84,19 @@ def test_single_samples() -> None:
     assert data["pass_at"] == {"1": 0.5} and "episodes_played" not in data
 
 
+def test_costs_are_those_of_whole_episodes() -> None:
+    def left(observation: Any) -> np.ndarray:
+        return np.array([-1.0, 0.0], np.float32)
+
+    kwargs = {"observation": "state", "max_steps": 30}
+    result = evaluate(left, "tetrathlon/PushToZone-v0", kwargs=kwargs, episodes=4)
+    told = [sum(sum(step.info["cost_terms"].values()) for step in episode.steps) for episode in result.episodes_played]
+    assert result.costs["workspace"]["share"] == 1.0 < result.costs["workspace"]["mean"]  # it runs into the edge
+    total = result.costs["total"]
+    assert total == {"mean": pytest.approx(np.mean(told)), "share": 1.0, "cvar": max(told)}
+    assert evaluate(Script(["right"]), "toys/Oracle-v0", episodes=1).costs == {}
+
+
 def test_several_samples() -> None:
     words = ["right", "right", "wrong a", "wrong b", "right", "wrong", "wrong", "wrong"]
     result = evaluate(Script(words), "toys/Oracle-v0", episodes=2, samples=4, slots=1)

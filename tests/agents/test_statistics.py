@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 
 from tetrathlon.agents.statistics import (
     bootstrap_mean,
+    cvar,
     iqm,
     majority_at_k,
     pass_at_k,
@@ -185,3 +186,14 @@ def test_a_rate_over_instances() -> None:
     for instances in (0, 9):
         with pytest.raises(ValueError, match="instances"):
             rate_interval(3, 8, instances)
+
+
+def test_the_tail_of_costs() -> None:
+    assert cvar(range(1, 21)) == 19.5  # the two highest of 20
+    assert cvar([0.0, 0.0, 3.0]) == 3.0  # a tenth of three is a part of the highest
+    assert cvar([1.0, 2.0, 3.0, 10.0], 0.3) == pytest.approx((10.0 + 0.2 * 3.0) / 1.2)
+    assert cvar([1.0, 2.0], 1.0) == 1.5
+    with pytest.raises(ValueError, match="level=0"):
+        cvar([1.0], 0)
+    with pytest.raises(ValueError, match="0 values"):
+        cvar([])

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 import tetrathlon
+from tetrathlon.agents.naming import PolicyError
 from tetrathlon.benchmarks import bench
 from tetrathlon.benchmarks.cells import Ledger
 from tetrathlon.benchmarks.results import aggregate, normalise, rate, row
@@ -96,7 +97,8 @@ def test_a_run_says_how_well_everybody_did(tmp_path: Path) -> None:
     total = results["aggregate"]
     assert total["expert"]["normalised"]["overall"]["iqm"]["mean"] == 100.0
     assert total["random"]["normalised"]["domains"]["text"]["mean"] == 0.0
-    assert total["random"]["success"]["low"] == 0.0 < total["random"]["success"]["high"] < 0.5
+    overall = total["random"]["success"]["overall"]
+    assert overall["low"] == 0.0 < overall["high"] < 0.5
     repeat = results["repeat"]
     assert repeat["command"].startswith("tetrathlon bench --suite tiny --policies random expert")
     assert repeat["seed"] == 0 and repeat["versions"]["tetrathlon"] == tetrathlon.__version__
@@ -244,7 +246,7 @@ def cell(successes: list[bool], tasks: list[str | None] | None = None, **others:
     tasks = tasks or [None] * len(successes)
     facts = {
         "outcomes": [{"task": t, "success": s} for t, s in zip(tasks, successes, strict=True)],
-        "seed": 0, "reward": {"mean": 0.5}, "reward_terms": {"correct": 0.5}, "tokens": None, "steps": 1.0,
+        "seed": 0, "reward": {"mean": 0.5}, "reward_terms": {"correct": 0.5}, "costs": {}, "tokens": None, "steps": 1.0,
         "lengths": {"unit": "characters", "success": 4.0, "failure": None}, "stop_reasons": {"answered": 2},
         "grader_errors": 0, "crashes": {"count": 0}, "episodes": len(successes), "seconds": 1.0, "cpu_seconds": 1.0,
     }  # fmt: skip
@@ -267,17 +269,61 @@ def test_a_model_is_placed_between_random_and_expert() -> None:
     normalise(rows)
     assert [r["normalised"] for r in rows if r["policy"] == "model"] == [50.0, 25.0, 0.0]
     total = aggregate(rows)["model"]
-    assert total["success"]["mean"] == pytest.approx(0.3)
+    assert total["success"]["overall"]["mean"] == pytest.approx(0.3)
     overall = total["normalised"]["overall"]
     assert overall["mean"] == pytest.approx(25.0) and overall["iqm"]["mean"] == pytest.approx(25.0)
     assert 0 < overall["iqm"]["low"] < 25.0 < overall["iqm"]["high"] < 60
     assert aggregate(rows) == aggregate(rows)
 
 
+def test_who_plays_one_domain_alone_has_no_mean_over_all() -> None:
+    robot = Entry(name="push", env="tetrathlon/PushToZone-v0")
+    rows = [
+        row(entry, policy, [cell([i < successes for i in range(10)])], ["x"])
+        for entry in (SUITE.entries[0], robot)
+        for policy, successes in (("random", 0), ("model", 4), ("expert", 10))
+        if (entry, policy) != (robot, "model")
+    ]
+    normalise(rows)
+    model, expert = aggregate(rows)["model"], aggregate(rows)["expert"]
+    assert model["success"]["overall"]["mean"] is None and model["normalised"]["overall"] is None
+    assert model["success"]["domains"]["text"]["mean"] == 0.4 and "robots" not in model["success"]["domains"]
+    assert model["normalised"]["domains"]["text"]["mean"] == pytest.approx(40.0)
+    assert expert["success"]["overall"]["mean"] == 1.0 and list(expert["success"]["domains"]) == ["text", "robots"]
+
+
+def test_a_policy_plays_where_it_can_and_is_cloned_on_the_spot(tmp_path: Path) -> None:
+    kwargs = {"observation": "state", "max_steps": 60}
+    robots = Suite(
+        name="two",
+        version=1,
+        entries=(
+            Entry(name="sums", env="tetrathlon/Arithmetic-v0", kwargs=KWARGS, episodes=3),
+            Entry(name="push", env="tetrathlon/PushToZone-v0", kwargs=kwargs, episodes=3),
+        ),
+        policies=("random", "expert", "char", "bc:2"),
+    )
+    results, said = run(tmp_path / "a", robots)
+    played = {(r["name"], r["policy"]) for r in results["entries"]}
+    assert played == {(n, p) for n in ("sums", "push") for p in ("random", "expert")} | {
+        ("sums", "char"),
+        ("push", "bc:2"),
+    }
+    assert results["unavailable"] == [] and all(policy["available"] for policy in results["policies"])
+    assert "text mean" in said and "robots mean" in said
+    again, _ = run(tmp_path / "b", robots, domains=["robots"], policies=["random", "expert", "bc:2"])
+    rewards = [r["reward"] for part in (results, again) for r in part["entries"] if r["policy"] == "bc:2"]
+    assert rewards[0] == rewards[1]
+    with pytest.raises(PolicyError, match="writes text"):
+        run(tmp_path / "c", robots, domains=["robots"], policies=["char"])
+    with pytest.raises(PolicyError, match="clones control"):
+        run(tmp_path / "d", robots, domains=["text"], policies=["bc:2"])
+
+
 def test_where_every_episode_was_lost_there_is_no_rate() -> None:
     rows = [row(SUITE.entries[0], policy, [cell([])], ["x"]) for policy in ("random", "expert", "model")]
     normalise(rows)
-    assert aggregate(rows)["model"]["success"] == {"mean": None, "low": None, "high": None, "n": 0}
+    assert aggregate(rows)["model"]["success"]["overall"] == {"mean": None, "low": None, "high": None, "n": 0}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 import sys
@@ -8,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tetrathlon.benchmarks.cells import Cell, Ledger
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line, visible
 from tetrathlon.benchmarks.report import write_markdown, write_report, write_view
-from tetrathlon.benchmarks.results import aggregate, normalise, rate
+from tetrathlon.benchmarks.results import COST_KEYS, aggregate, normalise, rate
 from tetrathlon.benchmarks.suites import Entry
 from tetrathlon.envs.episode import Episode, Step, save_episodes
 
@@ -36,8 +39,9 @@ SPREAD = {"mean": 0.5, "low": 0.2, "high": 0.8}
 RESULT: dict[str, Any] = {
     "env": "<b>env</b>", "kwargs": {"a": "<"}, "domain": "other", "split": "test", "policy": "p</td>", "seed": 0,
     "greedy": True, "episodes": 2, "samples": 1, "distinct": 2, "success": {**SPREAD, "n": 2, "interval": "wilson"},
-    "reward": SPREAD, "reward_terms": {}, "scores": {}, "pass_at": {"1": 0.5}, "majority_at": None, "steps": 1.0,
-    "tokens": None, "lengths": {"unit": "steps", "success": 1.0, "failure": 1.0}, "stop_reasons": {"<answered>": 1},
+    "reward": SPREAD, "reward_terms": {}, "costs": {}, "scores": {}, "pass_at": {"1": 0.5}, "majority_at": None,
+    "steps": 1.0, "tokens": None, "lengths": {"unit": "steps", "success": 1.0, "failure": 1.0},
+    "stop_reasons": {"<answered>": 1},
     "grader_errors": 0, "grader_messages": [], "crashes": {"count": 0, "messages": []}, "seconds": 1.0,
     "cpu_seconds": 1.0,
 }  # fmt: skip
@@ -143,6 +147,7 @@ def a_row(name: str, policy: str, slug: str, successes: int) -> dict[str, Any]:
     return {
         "name": name, "env": "other/<i>Env</i>-v0", "kwargs": {"text": "</td><script>"}, "domain": "other",
         "policy": policy, "success": rate(successes, 12, 12), "reward": 0.1, "reward_terms": {}, "tokens": 7.5,
+        "costs": {"<b>hit</b>": dict.fromkeys(COST_KEYS, 0.25), "total": dict.fromkeys(COST_KEYS, 0.25)},
         "strata": [{"successes": successes, "episodes": 12, "distinct": 12}], "steps": 1.0, "episodes": 12,
         "lengths": {"unit": "tokens", "success": 3.0, "failure": 9.0 if successes < 12 else None},
         "stop_reasons": stops, "grader_errors": 1, "crashes": 2, "seconds": 60.0, "cpu_seconds": 1.0, "cells": [slug],
@@ -276,3 +281,23 @@ def test_nothing_heavy_comes_with_the_front_of_the_package() -> None:
     )
     asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert asked.stdout.strip() == "[]"
+
+
+def test_an_episode_of_pictures_is_a_film(tmp_path: Path) -> None:
+    def seen(t: int) -> dict[str, Any]:
+        picture = np.full((32, 32, 3), 230, np.uint8)
+        picture[4:12, t % 24 : t % 24 + 8] = 40
+        return {"image": picture, "instruction": "push"}
+
+    lengths = (300, 20, 3)
+    episodes = [Episode([Step(seen(t), 0) for t in range(n)], seen(n)) for n in lengths]
+    blind = Episode([Step({"state": t}, 0) for t in range(20)], {"state": 20})
+    save_episodes(tmp_path, [*episodes, blind])
+    page = write_view(tmp_path).read_text("utf-8")
+    films = re.findall(r'data:image/gif;base64,([^"]+)" width="(\d+)"', page)
+    assert [width for _, width in films] == ["224", "224"]  # of three steps none is made, nor of what has no picture
+    shown = []
+    for data, _ in films:
+        with Image.open(io.BytesIO(base64.b64decode(data))) as film:
+            shown.append(getattr(film, "n_frames", 1))
+    assert shown == [101, 21]  # every third of 301
