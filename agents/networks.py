@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Literal, get_args
+from numbers import Integral
+from typing import Any, Literal, get_args
 
 import torch
 from gymnasium import spaces
@@ -34,7 +35,7 @@ def perceptron(sizes: Sequence[int], *, gain: float, activation: Activation = "t
     layers: list[nn.Module] = []
     for position, (inputs, outputs) in enumerate(pairwise(sizes)):
         layer = nn.Linear(inputs, outputs)
-        _orthogonal(layer, gain if position == len(sizes) - 2 else 2**0.5)
+        orthogonal(layer, gain if position == len(sizes) - 2 else 2**0.5)
         layers += [layer, _ACTIVATIONS[activation]()]
     return nn.Sequential(*layers[:-1])
 
@@ -83,7 +84,7 @@ class ImageEncoder(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Flatten(), nn.Linear(depth * height * width, self.size), nn.ReLU())
         for layer in self.layers.modules():
             if isinstance(layer, nn.Conv2d | nn.Linear):
-                _orthogonal(layer, 2**0.5)
+                orthogonal(layer, 2**0.5)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return float [..., E] of ``images``, uint8 [..., *shape]."""
@@ -105,27 +106,49 @@ class _Residual(nn.Module):
         return x + self.layers(x)
 
 
-class Trunk(nn.Module):
-    """Makes E features of an observation: of its images by CNNs, its numbers as they are; then, by option, a GRU.
+class Encoder(nn.Module):
+    """Makes E features of an observation: of its images by CNNs, its numbers as they are.
 
     Args:
         features: What observations consist of.
         cnn: See :data:`CNN`.
         channels: See :data:`Channels`.
-        memory: H, the size of the state of the GRU (Cho et al., 2014); 0: none.
 
     Attributes:
         size: E.
-        memory: H.
     """
 
-    def __init__(self, features: Features, *, cnn: CNN = "nature", channels: Channels = "last", memory: int = 0):
+    def __init__(self, features: Features, *, cnn: CNN = "nature", channels: Channels = "last") -> None:
         super().__init__()
         self._names = list(features.images)
         self._has_numbers = features.count > 0
-        self.encoders = nn.ModuleList(ImageEncoder(space, cnn, channels) for space in features.images.values())
-        self.memory = memory
-        size = features.count + sum(encoder.size for encoder in self.encoders)  # type: ignore[misc]
+        self.images = nn.ModuleList(ImageEncoder(space, cnn, channels) for space in features.images.values())
+        self.size: int = features.count + sum(encoder.size for encoder in self.images)  # type: ignore[misc]
+
+    def forward(self, seen: Mapping[str, Tensor]) -> Tensor:
+        """Return float [..., E] of what was observed, each part [..., *shape]."""
+        if not self.images:
+            return seen["observation"]
+        parts = [encoder(seen[name]) for name, encoder in zip(self._names, self.images, strict=True)]
+        return torch.cat([*parts, seen["observation"]] if self._has_numbers else parts, dim=-1)
+
+
+class Trunk(nn.Module):
+    """Makes features of an observation by an encoder; then, by option, a GRU.
+
+    Args:
+        encoder: Makes ``encoder.size`` features of an observation, as :class:`Encoder` does.
+        memory: H, the size of the state of the GRU (Cho et al., 2014); 0: none.
+
+    Attributes:
+        size: E, how many features come out.
+        memory: H.
+    """
+
+    def __init__(self, encoder: nn.Module, *, memory: int = 0) -> None:
+        super().__init__()
+        self.encoder, self.memory = encoder, memory
+        size: int = encoder.size  # type: ignore[assignment]
         self.gru = nn.GRUCell(size, memory) if memory else None
         if self.gru is not None:
             for name, parameter in self.gru.named_parameters():
@@ -135,7 +158,7 @@ class Trunk(nn.Module):
     def step(self, seen: Mapping[str, Tensor], state: Tensor) -> Tensor:
         """Return what is remembered after N observations, float [N, H], which is the features, too."""
         assert self.gru is not None
-        return self.gru(self._encoded(seen), state)
+        return self.gru(self.encoder(seen), state)
 
     def forward(self, seen: Mapping[str, Tensor], state: Tensor | None, starts: Tensor | None) -> Tensor:
         """Return the features of whole rows.
@@ -149,7 +172,7 @@ class Trunk(nn.Module):
         Returns:
             float [B, T, E].
         """
-        features = self._encoded(seen)
+        features = self.encoder(seen)
         if self.gru is None:
             return features
         assert state is not None and starts is not None
@@ -158,12 +181,6 @@ class Trunk(nn.Module):
             state = self.gru(features[:, t], torch.where(starts[:, t, None], 0.0, state))
             remembered.append(state)
         return torch.stack(remembered, dim=1)
-
-    def _encoded(self, seen: Mapping[str, Tensor]) -> Tensor:
-        if not self.encoders:
-            return seen["observation"]
-        parts = [encoder(seen[name]) for name, encoder in zip(self._names, self.encoders, strict=True)]
-        return torch.cat([*parts, seen["observation"]] if self._has_numbers else parts, dim=-1)
 
 
 class Critic(nn.Module):
@@ -198,7 +215,20 @@ def check_choices(*, activation: str, cnn: str, channels: str) -> None:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
 
 
-def _orthogonal(layer: nn.Conv2d | nn.Linear, gain: float) -> None:
+def check_sizes(hidden: Any, memory: int) -> None:
+    """Check the widths of hidden layers and the size of a memory.
+
+    Raises:
+        ValueError: One of them is none.
+    """
+    if not isinstance(hidden, Sequence) or not all(isinstance(width, Integral) and int(width) >= 1 for width in hidden):
+        raise ValueError(f"hidden must be a list of widths of at least 1, got {hidden!r}")
+    if memory < 0:
+        raise ValueError(f"memory must be the size of a state, or 0 for none, got {memory!r}")
+
+
+def orthogonal(layer: nn.Conv2d | nn.Linear, gain: float) -> None:
+    """Give a layer orthogonal weights, scaled by ``gain``, and no bias."""
     nn.init.orthogonal_(layer.weight, gain)
     assert layer.bias is not None
     nn.init.zeros_(layer.bias)

@@ -13,6 +13,8 @@ from tetrathlon.envs.spaces import stack, unstack
 
 EXPERT_KEY = "expert_action"
 """Where a rollout that asks the expert puts its action in the infos that it hands to ``Policy.act``."""
+STATE_KEY = "env_state"
+"""Where it puts what ``get_state`` of the environment returns, for a policy that needs it."""
 
 
 @dataclass(slots=True)
@@ -34,8 +36,8 @@ class Acted:
 class Policy(Protocol):
     """Anything that maps observations to actions.
 
-    A policy that wants the expert's action in its infos has a true attribute ``asks``; one that executes K
-    actions a decision has ``chunk = K``.
+    A policy that wants the expert's action in its infos has a true attribute ``asks``, one that wants the exact state
+    of its environment there a true ``needs_state``; one that executes K actions a decision has ``chunk = K``.
     """
 
     def act(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from tetrathlon.agents.policy import EXPERT_KEY, Policy
+from tetrathlon.agents.policy import EXPERT_KEY, STATE_KEY, Policy
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.slots import Lost, Ready, SlotsLike
 from tetrathlon.envs.spaces import stack, unstack
@@ -59,7 +59,8 @@ class Rollout:
         starts: The queue; None starts for ever, unseeded.
         greedy: Take the most likely actions.
         ask: Ask the expert at every step: its action goes into the policy's infos and becomes the step's label.
-            Policies whose attribute ``asks`` is true are asked for in any case, without a label.
+            Policies whose attribute ``asks`` is true are asked for in any case, without a label. Those whose attribute
+            ``needs_state`` is true find the environment's exact state in their infos.
         force: Decides, given the expert's action, what is done instead of the policy's own action (DAgger).
         env: Id of the environment, noted in each episode.
         kwargs: Constructor arguments of the environment, noted in each episode.
@@ -90,6 +91,7 @@ class Rollout:
         self._label = ask or force is not None
         self._ask = self._label or getattr(policy, "asks", False)
         self._force = force
+        self._needs_state = getattr(policy, "needs_state", False)
         self._chunk = getattr(policy, "chunk", 1)
         self._env, self._kwargs = env, kwargs or {}
         self._on_episode = on_episode
@@ -269,6 +271,9 @@ class Rollout:
             infos = [{**info, EXPERT_KEY: label} for info, label in zip(infos, labels, strict=True)]
             if self._force is not None:
                 forced = [self._force(i, label) for i, label in zip(ids, labels, strict=True)]
+        if self._needs_state:
+            states = self.slots.get_state(ids)
+            infos = [{**info, STATE_KEY: state} for info, state in zip(infos, states, strict=True)]
         acted = self.policy.act(
             stack(self.slots.observation_space, [slot.observation for slot in slots]),
             [slot.memory for slot in slots],

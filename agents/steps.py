@@ -23,6 +23,7 @@ def collate_steps(
     learn: Learn = "own",
     last: Last = "open",
     every: bool = False,
+    chunk: int = 0,
 ) -> Decisions:
     """Return what was decided in B rows of episodes, one position a step.
 
@@ -35,10 +36,13 @@ def collate_steps(
         last: See there.
         every: Whether steps without a decision have a position, too, for what they showed: a policy that remembers
             has seen it.
+        chunk: K, where an action is a chunk of K, whose record has a log-probability each; 0: an action is one.
 
     Returns:
-        Decisions whose inputs are those arrays, as [B, T, ...] with 0 where nothing was put. A record's ``logp`` is the
-        log-probability.
+        Decisions whose inputs are those arrays, as [B, T, ...] with 0 where nothing was put. A record's ``logp``, if it
+        has any, is the log-probability. Of a chunk that of the actions that were executed counts, as many as the info
+        lists ``step_rewards``, and ``executed`` [B, T] of the inputs says how many; a label or somebody else's chunk
+        counts whole.
     """
 
     def is_decided(step: Step) -> bool:
@@ -52,6 +56,7 @@ def collate_steps(
     seen: list[Any] = []
     actions: list[Any] = []
     records: list[Record | None] = []
+    executed: list[int] = []
     for row, row_spans in zip(rows, spans, strict=True):
         for span in row_spans:
             if span.end == span.start:
@@ -65,14 +70,26 @@ def collate_steps(
             if not span.decided:
                 continue
             actions.append(step.label if learn == "label" else step.action)
-            records.append(None if learn == "label" else step.record)
+            records.append(record := None if learn == "label" else step.record)
+            done = chunk if record is None else len(step.info.get("step_rewards", range(chunk)))
+            executed.append(min(done, chunk))
     if seen:
         decisions.inputs |= _placed(observed(seen), decisions.episode >= 0)
     if actions:
         decisions.inputs |= _placed(decided(actions, records), decisions.mask)
-        logp = [np.nan if record is None else float(record["logp"]) for record in records]
+        if chunk:
+            decisions.inputs |= _placed({"executed": executed}, decisions.mask)
+        logp = [_logp(record, done) for record, done in zip(records, executed, strict=True)]
         decisions.logp[decisions.mask] = torch.tensor(logp)
     return decisions
+
+
+def _logp(record: Record | None, executed: int) -> float:
+    """Return the log-probability that a record holds, of a chunk that of the actions that were executed."""
+    if record is None or "logp" not in record:
+        return np.nan
+    logp = record["logp"]
+    return float(logp[:executed].sum() if np.ndim(logp) else logp)
 
 
 def _placed(columns: Mapping[str, Any], where: Tensor) -> dict[str, Tensor]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn
 from tetrathlon.agents.policy import Acted
@@ -58,6 +58,14 @@ class TrainablePolicy(nn.Module):
         Padding need not be computed: columns that no row uses may be cut off inside, as long as what is returned is
         [B, T].
         """
+
+    def imitation_loss(self, decisions: Decisions) -> tuple[Tensor, Tensor | None]:
+        """Return what cloning lowers at mask, [B, T], and the entropies there, or None where there are none.
+
+        It is -log p of what was decided. A policy that has no density (a regression, a flow) overrides it.
+        """
+        evaluation = self.evaluate(decisions)
+        return -evaluation.logp, evaluation.entropy
 
     @abstractmethod
     def snapshot(self) -> TrainablePolicy:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
-from gymnasium import spaces
-
 from tetrathlon.agents.naming import PolicyError, make_policy
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.trainable import TrainablePolicy
@@ -60,7 +58,7 @@ class ClonedPolicy:
 
 
 def cloned_policy(episodes: str, env: Any, *, seed: int = 0, temperature: float = 1.0) -> ClonedPolicy:
-    """Return a policy that will be cloned: ``vla`` where an instruction is part of what is seen, else ``control``.
+    """Return a policy that will be cloned: ``control``, or ``vla`` where an instruction is part of what is seen.
 
     Args:
         episodes: How many the expert plays.
@@ -74,14 +72,14 @@ def cloned_policy(episodes: str, env: Any, *, seed: int = 0, temperature: float 
     told = f"policy 'bc:{episodes}'"
     if not episodes.isdecimal() or not int(episodes):
         raise PolicyError(f"{told}: write the number of episodes that the expert plays, as in bc:100")
-    if isinstance(env.action_space, spaces.Text):
-        raise PolicyError(f"{told} clones control; {env.spec.id} takes text, for which there is tetrathlon train bc")
-    parts = env.observation_space.values() if isinstance(env.observation_space, spaces.Dict) else ()
-    name, arguments = "control", _NUMBERS
-    if any(isinstance(part, spaces.Text) for part in parts):
-        name, arguments = "vla", {}
     if not env.has_wrapper_attr("expert_action"):
         raise PolicyError(f"{told}: {env.spec.id} has no expert_action to be cloned")
-    policy = cast(TrainablePolicy, make_policy(name, env, seed=seed, arguments=arguments))
+    try:
+        policy = make_policy("control", env, seed=seed, arguments=_NUMBERS)
+    except PolicyError:
+        try:
+            policy = make_policy("vla", env, seed=seed)
+        except PolicyError as error:
+            raise PolicyError(f"{told} clones control: {error}") from error
     kwargs = {key: value for key, value in env.spec.kwargs.items() if key not in ("split", "render_mode")}
-    return ClonedPolicy(policy, env.spec.id, kwargs, episodes=int(episodes), seed=seed)
+    return ClonedPolicy(cast(TrainablePolicy, policy), env.spec.id, kwargs, episodes=int(episodes), seed=seed)

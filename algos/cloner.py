@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -138,7 +139,7 @@ class Cloner:
                 for weight, start in zip(self._weights, self._start, strict=True):
                     weight.copy_(start)
         order = torch.empty(0, dtype=torch.long)
-        sums = {"bc_loss": 0.0, "entropy": 0.0, "grad_norm": 0.0}
+        sums: dict[str, float] = defaultdict(float)
         step = 0
         for step in range(1, self.options.steps + 1 if batch is not None else 1):
             assert batch is not None
@@ -146,7 +147,8 @@ class Cloner:
                 order = torch.cat([order, torch.randperm(len(batch), generator=self._generator)])
             chosen, order = order[: self.options.batch_size], order[self.options.batch_size :]
             found = self._step(batch.select(chosen))
-            sums = {name: value + found[name] for name, value in sums.items()}
+            for name, value in found.items():
+                sums[name] += value
             if after is not None and after(step - 1, found["bc_loss"]):
                 break
         self.round += 1
@@ -159,15 +161,16 @@ class Cloner:
         """Take one optimizer step; the minibatch is evaluated in parts whose gradients add up."""
         device = self._weights[0].device
         count = minibatch.mask.sum().to(device)
-        sums = {"bc_loss": 0.0, "entropy": 0.0}
+        sums = {"bc_loss": 0.0}
         self.optimizer.zero_grad()
         for each in parts(minibatch, self.options.max_cost):
             part = each.to(device)
-            evaluation = self.policy.evaluate(part)
-            loss = total(-evaluation.logp, part.mask, count)
+            each_loss, entropy = self.policy.imitation_loss(part)
+            loss = total(each_loss, part.mask, count)
             loss.backward()
             sums["bc_loss"] += float(loss.detach())
-            sums["entropy"] += float(total(evaluation.entropy.detach(), part.mask, count))
+            if entropy is not None:
+                sums["entropy"] = sums.get("entropy", 0.0) + float(total(entropy.detach(), part.mask, count))
         norm = float(nn.utils.clip_grad_norm_(self.policy.parameters(), self.options.max_grad_norm))
         for what, value in (("loss", sums["bc_loss"]), ("gradient norm", norm)):
             if not math.isfinite(value):

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
-from tetrathlon.agents.policy import Policy
+from tetrathlon.agents.policy import STATE_KEY, Policy
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.envs.slots import Lost, Ready, SlotsLike
 from tetrathlon.envs.spaces import stack, unstack
@@ -162,7 +162,10 @@ class Teacher:
     def _ask(self, slots: SlotsLike, ids: Sequence[int], k: int) -> list[Any]:
         if self.expert is None:
             return slots.expert(ids, k)
-        return _answers(self.expert, slots, self._observed(slots, ids), self._infos(ids), chunk=k)
+        infos = self._infos(ids)
+        if getattr(self.expert, "needs_state", False):
+            infos = [{**info, STATE_KEY: state} for info, state in zip(infos, slots.get_state(ids), strict=True)]
+        return _answers(self.expert, slots, self._observed(slots, ids), infos, chunk=k)
 
     def _observed(self, slots: SlotsLike, ids: Sequence[int]) -> Any:
         return stack(slots.observation_space, [self._seen[i].observation for i in ids])

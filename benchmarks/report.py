@@ -295,8 +295,8 @@ def _costs(run: _Run) -> str:
     rows = []
     for name in run.names:
         for policy in run.policies:
-            total = row["costs"].get("total") if (row := run.by.get((name, policy))) else None
-            if total is None:
+            row = run.by.get((name, policy))
+            if row is None or (total := row["costs"].get("total")) is None:
                 continue
             terms = ", ".join(
                 f"{line(term, 30)} {cost['mean']:.2f}" for term, cost in row["costs"].items() if term != "total"

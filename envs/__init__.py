@@ -5,6 +5,7 @@ Nothing here imports torch.
 
 from typing import TYPE_CHECKING, Any
 
+from tetrathlon.envs.action_chunk import ActionChunk
 from tetrathlon.envs.episode import Episode, Step, load_episodes, save_episodes
 from tetrathlon.envs.registry import listings, load_plugins, make, register
 from tetrathlon.envs.slots import Slots
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tetrathlon.envs.contract import ContractError, check, replay
 
 __all__ = [
+    "ActionChunk",
     "ContractError",
     "Episode",
     "Slots",

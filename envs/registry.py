@@ -24,7 +24,12 @@ _IDS: dict[str, str] = {
     "Format-v0": "tetrathlon.envs.text.instruction_following:Format",
     "LetterCount-v0": "tetrathlon.envs.text.letter_count:LetterCount",
     "Math-v0": "tetrathlon.envs.text.mathematics:Math",
+    "PickAndLift-v0": "tetrathlon.envs.robots.lift:PickAndLift",
+    "PlaceIn-v0": "tetrathlon.envs.robots.place:PlaceIn",
+    "PlaceOn-v0": "tetrathlon.envs.robots.place:PlaceOn",
+    "PushFragile-v0": "tetrathlon.envs.robots.push_fragile:PushFragile",
     "PushToZone-v0": "tetrathlon.envs.robots.push:PushToZone",
+    "Reach-v0": "tetrathlon.envs.robots.reach:Reach",
     "ReasoningGym-v0": "tetrathlon.envs.text.reasoning_gym:ReasoningGym",
     "Symbolic-v0": "tetrathlon.envs.text.symbolic:Symbolic",
 }

@@ -20,8 +20,9 @@ class VectorSlots:
     It does what :class:`~tetrathlon.envs.slots.Slots` does, in lock-step: it takes actions for all live slots at
     once. An idle slot is reset where it must be and fed a null action that nobody records. Where the environment has
     a masked reset (``SyncVectorEnv``, ``AsyncVectorEnv``, or ``metadata["masked_reset"]``) seeds and options are
-    honoured by slot; elsewhere they are refused, and a slot restarts by the environment's own autoreset. An
-    environment that raises takes the whole vector down.
+    honoured by slot; elsewhere they are refused, and a slot restarts by the environment's own autoreset. Where it has
+    ``get_states(ids)`` and ``set_states(ids, states)``, as a ``MujocoVectorEnv`` has, or is a ``SyncVectorEnv`` of
+    environments with states, slots have states too. An environment that raises takes the whole vector down.
 
     Args:
         venv: The vector environment.
@@ -66,7 +67,8 @@ class VectorSlots:
         self._over = np.zeros(n, dtype=bool)  # ended at the last step
         self._actions: dict[int, Any] = {}
         self._done: list[Ready] = []
-        self._fresh: dict[int, tuple[Any, dict[str, Any]]] = {}  # SAME_STEP: the next episode's first observation
+        # Without masked reset: the next episode's first observation, where it is known already.
+        self._fresh: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def __len__(self) -> int:
         return self._venv.num_envs
@@ -138,21 +140,36 @@ class VectorSlots:
         """Return the exact state of each of ``ids``.
 
         Raises:
-            TypeError: The environment runs in other processes and keeps its states to itself.
+            TypeError: The environment keeps its states to itself, as one in other processes does.
         """
+        ids = check_ids(ids, len(self))
+        if (batched := getattr(self._venv.unwrapped, "get_states", None)) is not None:
+            return list(batched(ids))
         return [self._env(i, "get_state").get_wrapper_attr("get_state")() for i in ids]
 
     def set_state(self, ids: Sequence[int], states: Sequence[Any]) -> None:
-        """Restore states of slots.
+        """Restore states of slots; :meth:`ready` brings the observations that belong to them.
 
         Raises:
-            TypeError: The environment runs in other processes and keeps its states to itself.
+            TypeError: The environment keeps its states to itself, as one in other processes does.
+            ValueError: A slot is named twice or is not there.
         """
         ids = check_ids(ids, len(self))
-        envs = [self._env(i, "set_state") for i in ids]
-        self._reset_masked(ids, [None] * len(ids), [None] * len(ids), announce=False)
-        for i, env, state in zip(ids, envs, states, strict=True):
-            observation, info = env.get_wrapper_attr("set_state")(state)
+        if (batched := getattr(self._venv.unwrapped, "set_states", None)) is not None:
+            if not self._begun:
+                self._begin()
+            ordered = sorted(zip(ids, states, strict=True), key=lambda pair: pair[0])  # as MuJoCo wants its rows
+            ids = [i for i, _ in ordered]
+            observations, infos = batched(ids, [state for _, state in ordered])
+            items = unstack(self.observation_space, observations, len(self))
+            restored = [(items[i], unbatch_info(infos, i)) for i in ids]
+        else:
+            envs = [self._env(i, "set_state") for i in ids]
+            # Of a single environment its wrappers, and the vector's own autoreset, know nothing of states.
+            self._reset_masked(ids, [None] * len(ids), [None] * len(ids), announce=False)
+            restored = [env.get_wrapper_attr("set_state")(state) for env, state in zip(envs, states, strict=True)]
+        for i, (observation, info) in zip(ids, restored, strict=True):
+            self._enter(i)
             self._done.append(Ready(i, observation, info=info, started=True))
 
     def close(self) -> None:
@@ -162,11 +179,14 @@ class VectorSlots:
     def _env(self, i: int, what: str) -> gym.Env[Any, Any]:
         vector = self._venv.unwrapped
         if not isinstance(vector, SyncVectorEnv):
-            raise TypeError(f"{self._venv} has no {what} by slot; a SyncVectorEnv or Slots has")
+            raise TypeError(
+                f"{self._venv} has no {what} by slot; Slots, a SyncVectorEnv, or a vector environment with "
+                "get_states(ids) and set_states(ids, states) has"
+            )
         return vector.envs[i]
 
     def _reset_masked(self, ids: list[int], seeds: list[Any], options: list[Any], announce: bool = True) -> None:
-        if not self._begun:  # the vector must have been reset as a whole once
+        if not self._begun:
             self._begin()
         # One call a distinct option dict: a vector environment takes one for all.
         waiting = list(zip(ids, seeds, options, strict=True))
@@ -185,20 +205,27 @@ class VectorSlots:
             )
             items = unstack(self.observation_space, observations, len(self))
             for i, _, _ in now:
-                self._live[i], self._over[i] = True, False
-                self._actions.pop(i, None)
+                self._enter(i)
                 if announce:
                     self._done.append(Ready(i, items[i], info=unbatch_info(infos, i), started=True))
 
-    def _begin(self) -> tuple[list[Any], dict[str, Any]]:
+    def _enter(self, i: int) -> None:
+        """Note that an episode is under way in slot ``i``, whatever was there before."""
+        self._live[i], self._starting[i], self._over[i] = True, False, False
+        self._actions.pop(i, None)
+        self._fresh.pop(i, None)
+
+    def _begin(self) -> None:
+        """Reset the vector as a whole, which it needs once."""
         self._begun = True
         observations, infos = self._venv.reset(seed=None if self._masked else self._seed)
-        return unstack(self.observation_space, observations, len(self)), infos
+        if not self._masked:
+            items = unstack(self.observation_space, observations, len(self))
+            self._fresh = {i: (items[i], unbatch_info(infos, i)) for i in range(len(self))}
 
     def _reset_by_itself(self, ids: list[int]) -> None:
         if not self._begun:
-            items, infos = self._begin()
-            self._fresh = {i: (items[i], unbatch_info(infos, i)) for i in range(len(self))}
+            self._begin()
         for i in ids:
             self._live[i] = False
             if i in self._fresh:

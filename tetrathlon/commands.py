@@ -79,8 +79,8 @@ class Play:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Text = None
-    """Who acts: random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, control, char or
-    module:object; without it, you."""
+    """Who acts: random, expert, mpc, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, bc:N, control, vla,
+    char or module:object; without it, you."""
     seed: Number = None
     """Seed of the instance; without it a new one each time."""
     split: str = "train"

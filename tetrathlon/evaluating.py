@@ -25,7 +25,8 @@ class Eval:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Who
-    """random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, control, char or module:object."""
+    """random, expert, mpc, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, bc:N, control, vla, char or
+    module:object."""
     episodes: Episodes = 100
     """Instances, each with a seed of its own."""
     split: str = "test"
@@ -102,7 +103,8 @@ class Record:
     id: Id
     """Environment; tetrathlon envs lists them."""
     policy: Who
-    """random, expert, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, control, char or module:object."""
+    """random, expert, mpc, smollm2, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, bc:N, control, vla, char or
+    module:object."""
     episodes: Episodes = 100
     """How many, each from a reset of its own."""
     out: Folder = None

@@ -38,10 +38,10 @@ class Train:
     env_id: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID")]
     """Environment; tetrathlon envs lists them."""
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """smollm2, hf:PATH_OR_ID, control, char, run:DIR or module:object: a policy that can be trained."""
+    """smollm2, hf:PATH_OR_ID, control, vla, char, run:DIR or module:object: a policy that can be trained."""
     model: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...", help_behavior_hint="")] = ()
     """Arguments of the policy. A language model takes dtype, lora, checkpointing, compiled, critic; control takes
-    hidden."""
+    hidden; vla head, memory, critic."""
     updates: Annotated[int, tyro.conf.arg(metavar="N")] = 100
     """Updates in all, those of a resumed run included."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None

@@ -126,12 +126,14 @@ class Arm(Robot):
                 rgba=[0.2, 0.2, 0.22, 1],
                 friction=[1.5, 0.02, 0.001],
                 condim=4,
+                priority=1,
+                solref=[0.01, 1],  # stiffer than the default, so that what is held stays where it is held
             )
         for number in range(1, _JOINTS + 1):
             actuator = spec.add_actuator(
                 name=f"joint{number}", trntype=mujoco.mjtTrn.mjTRN_JOINT, target=f"joint{number}"
             )
-            actuator.set_to_position(kp=2000, kv=120)
+            actuator.set_to_position(kp=1000, kv=120)  # soft enough that a full step tears nothing from the fingers
         for number in range(2):
             actuator = spec.add_actuator(
                 name=f"finger{number}", trntype=mujoco.mjtTrn.mjTRN_JOINT, target=f"finger{number}"
@@ -145,6 +147,7 @@ class Arm(Robot):
         self._qpos = int(model.joint("joint1").qposadr[0])
         self._dof = int(model.joint("joint1").dofadr[0])
         self._fingers = int(model.joint("finger0").qposadr[0])
+        self._finger_dof = int(model.joint("finger0").dofadr[0])
         self._body = int(model.body("hand").id)
         self._site = int(model.site("hand").id)
         self._mocap = int(model.body("command").mocapid[0])
@@ -166,7 +169,7 @@ class Arm(Robot):
             if np.abs(error).max() < 1e-6:
                 break
             step = jacobian[..., self._dof : self._dof + _JOINTS].reshape(1, 6, _JOINTS)
-            joints += _solve(step, error, joints[None])[0]
+            joints += _solve(step, error, _HOME[None])[0]  # from the posture of rest: none to go back to
             np.clip(joints, self._low, self._high, out=joints)
         world.qpos[i, self._qpos : self._qpos + _JOINTS] = joints
         world.qpos[i, self._fingers : self._fingers + 2] = _OPEN
@@ -201,6 +204,10 @@ class Arm(Robot):
     def opening(self, world: World) -> np.ndarray:
         """Return how far the fingers are apart, in metres, [N]."""
         return world.qpos[:, self._fingers] + world.qpos[:, self._fingers + 1]
+
+    def opening_speed(self, world: World) -> np.ndarray:
+        """Return how fast they part, in metres a second, [N]."""
+        return world.qvel[:, self._finger_dof] + world.qvel[:, self._finger_dof + 1]
 
     def feel(self, world: World) -> np.ndarray:
         """See :meth:`Robot.feel`; metres and radians."""

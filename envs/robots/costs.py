@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tetrathlon.envs.robots.steering import length
@@ -11,9 +13,14 @@ FORCE_LIMIT = 15.0
 """Newtons between the robot and what it has no business with, above which a touch is a collision."""
 MOVED = 0.02
 """Metres that another object may be moved from where it lay."""
+FRAGILE_FORCE = 1.0
+"""Newtons between the robot and what is fragile, above which a touch is a harm."""
+FRAGILE_MOVED = 0.01
+"""Metres that what is fragile may be moved, by whatever moves it; to topple is to be moved farther."""
 COSTS = ("collision", "workspace", "joint_limit", "disturbed")
 """A hard touch of the table or of another object; a command that leaves the workspace; a joint at the end of its range;
-another object that was moved, counted once."""
+another object that was moved, counted once. Where something is fragile, ``fragile`` is its harm, and it is no part of
+the others: a touch, or once that it was moved."""
 
 
 class Costs:
@@ -21,13 +28,16 @@ class Costs:
 
     Args:
         now: Their instances.
+        fragile: Which objects are fragile.
     """
 
-    def __init__(self, now: Situation) -> None:
-        self._now = now
+    def __init__(self, now: Situation, fragile: Sequence[int] = ()) -> None:
+        self._now, self._fragile = now, list(fragile)
         n, k, _ = now.start.shape
         self._counted = np.zeros((n, k), dtype=bool)
-        self._step = {name: np.zeros(n) for name in COSTS}
+        self._movable = np.full(k, MOVED)
+        self._movable[self._fragile] = FRAGILE_MOVED
+        self._step = {name: np.zeros(n) for name in (*COSTS, *(["fragile"] if self._fragile else []))}
 
     def begin(self, ids: np.ndarray) -> None:
         """Forget what was counted in copies that begin."""
@@ -51,15 +61,21 @@ class Costs:
         now = self._now
         touch = now.world.touch
         touch[now.rows, now.target] = 0.0
-        moved = length(now.world.objects[..., :2] - now.start[..., :2]) > MOVED
+        moved = length(now.world.objects[..., :2] - now.start[..., :2]) > self._movable
         moved[now.rows, now.target] = False
         fresh = moved & ~self._counted & live[:, None]
         self._counted |= fresh
+        harms = {}
+        if self._fragile:
+            harms["fragile"] = (touch[:, self._fragile] > FRAGILE_FORCE).any(axis=1) & live
+            harms["fragile"] |= fresh[:, self._fragile].any(axis=1)
+            touch[:, self._fragile] = fresh[:, self._fragile] = 0
         seen = {
             "collision": (touch > FORCE_LIMIT).any(axis=1) & live,
             "workspace": strayed & live,
             "joint_limit": now.robot.at_limit(now.world) & live,
             "disturbed": fresh.sum(axis=1),
+            **harms,
         }
         for name, values in seen.items():
             self._step[name] += values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,16 +11,17 @@ from tetrathlon.envs.robots.arm import Arm
 from tetrathlon.envs.robots.environment import RobotEnv
 from tetrathlon.envs.robots.instruction import Wordings
 from tetrathlon.envs.robots.robot import Robot
-from tetrathlon.envs.robots.scene import ZONE_RADIUS
-from tetrathlon.envs.robots.steering import around, length
-from tetrathlon.envs.robots.task import Situation, Task
+from tetrathlon.envs.robots.scene import ZONE_RADIUS, Shape
+from tetrathlon.envs.robots.steering import bend, length, limit, ramp
+from tetrathlon.envs.robots.task import Places, Situation, Task
 from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
-_CLEAR = 0.02  # metres between finger and object when it goes around it
+CLEAR = 0.02
+"""Metres between finger and object when it goes around it."""
 _CORRIDOR = 0.02
 _LOW, _HIGH = 0.01, 0.12  # metres above the table at which an arm pushes and travels
-_PACE = {"pusher": 0.03, "arm": 0.012}  # metres a step while pushing: an arm is heavy, and would bat things away
-Places = Sequence[tuple[float, float, float]]
+_PACE = 0.012  # metres a step of an arm while pushing: it is heavy, and would bat things away
+_SLOWING = 0.045  # metres from where it goes at which a pusher slows down
 
 
 class Push(Task):
@@ -31,7 +32,7 @@ class Push(Task):
     wordings = Wordings(
         verbs=("push", "move", "slide", "bring"), prepositions=("to", "into"), nouns=("zone", "area", "circle")
     )
-    shapes = ("cube", "cylinder", "brick")
+    shapes: ClassVar[tuple[Shape, ...]] = ("cube", "cylinder", "brick")
     places = ("zone", "zone")
     seconds = 5.0
 
@@ -55,44 +56,67 @@ class Push(Task):
         ahead = (end - start) / far
         radius = self.scale * 1.7
         for k, (x, y, _) in enumerate(objects):
+            if k in (target, *self.fragile):
+                continue
             offset = np.array((x, y)) - start
             along, across = float(offset @ ahead), float(abs(offset @ np.array((-ahead[1], ahead[0]))))
-            if k != target and -0.1 - radius < along < far + radius and across < 2 * radius + _CORRIDOR:
+            if -0.1 - radius < along < far + radius and across < 2 * radius + _CORRIDOR:
                 return False
-        behind = start - ahead * (self._reach + _CLEAR + 0.01)
+        behind = start - ahead * (self.reach + CLEAR + 0.01)
         return bool((behind > robot.low[:2]).all() and (behind < robot.high[:2]).all())
 
     @property
-    def _reach(self) -> float:
+    def reach(self) -> float:
         """Metres between a finger that touches the object and its centre."""
         return self.scale * 1.5 + 0.02
 
+    def towards(self, robot: Robot, things: np.ndarray, goals: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return where the expert pushes objects next, [N, 2].
+
+        Args:
+            robot: Who pushes.
+            things: Where the objects are, [N, 2].
+            goals: Where they have to go, [N, 2].
+            others: Where the other objects are, [N, K - 1, 2].
+        """
+        return goals
+
     def expert(self, now: Situation) -> np.ndarray:
-        """See :meth:`Task.expert`: behind the object, and on towards the zone."""
-        hand, thing = now.hand, now.thing[:, :2]
+        """See :meth:`Task.expert`: behind the object, and on towards the zone.
+
+        What the pusher does changes little with where things are a little elsewhere: there is a way out of each place
+        where a learner that is nearly right may come to rest, and a small network can learn it.
+        """
+        robot, hand, thing = now.robot, now.hand, now.thing[:, :2]
         at = hand[:, :2]
-        way = now.goal[:, :2] - thing
-        far = length(way)[:, None]
-        ahead = way / np.maximum(far, 1e-6)
+        others = now.others[..., :2]
+        way = self.towards(robot, thing, now.goal[:, :2], others) - thing
+        ahead = way / np.maximum(length(way), 1e-6)[:, None]
         side = np.stack([-ahead[:, 1], ahead[:, 0]], axis=-1)
         along = ((at - thing) * ahead).sum(axis=-1, keepdims=True)
         across = ((at - thing) * side).sum(axis=-1, keepdims=True)
-        reach = self._reach
-        # Behind it and in line: push, and bring the finger back into line while pushing.
-        in_line = (along < -0.6 * self.scale) & (np.abs(across) < 0.014 + 0.2 * np.maximum(-along - reach, 0.0))
-        commanded = now.robot.commanded(now.world)[:, :2]
-        pace = _PACE[now.robot.name]
-        pushing = commanded + pace * ahead - side * np.clip(across, -pace, pace)
-        behind = thing - ahead * (reach + _CLEAR)
+        behind = thing - ahead * (self.reach + CLEAR)
+        low, high = robot.low[:2], robot.high[:2]
+        cramped = ((behind < low) | (behind > high)).any(axis=-1, keepdims=True)
+        behind = np.clip(behind, low, high)
+        commanded = robot.commanded(now.world)
         target = hand.copy()
-        if isinstance(now.robot, Arm):
+        if isinstance(robot, Arm):
+            width = np.where(cramped, 0.035, 0.014 + 0.2 * np.maximum(-along - self.reach, 0.0))
+            in_line = (along < -0.6 * self.scale) & (np.abs(across) < width)
+            pushing = commanded[:, :2] + _PACE * ahead - side * np.clip(across, -_PACE, _PACE)
             target[:] = self._from_above(hand, in_line, pushing, behind)
         else:
-            things = now.world.objects[..., :2]
-            low, high = now.robot.low[:2], now.robot.high[:2]
-            there = around(at, np.clip(behind, low, high), things, reach + 0.25 * _CLEAR, low, high)
-            target[:, :2] = np.where(in_line, pushing, there)
-        return now.robot.move(now.world, target)
+            back = limit((behind - at) / _SLOWING)
+            back = bend(back, at, thing, self.reach + 0.25 * CLEAR, soft=0.03, towards=-ahead)
+            for k in range(others.shape[1]):
+                back = bend(back, at, others[:, k], self.reach + 0.25 * CLEAR, soft=0.02)
+            width = np.where(cramped, 0.035, 0.012 + 0.2 * np.maximum(-along - self.reach, 0.0))
+            lined_up = ramp(-np.abs(across), -2.2 * width, -width) * ramp(-along, 0.4 * self.scale, 0.9 * self.scale)
+            pushing = ahead - side * np.clip(across / 0.015, -1.0, 1.0)
+            step = robot.reach * limit(lined_up * pushing + (1 - lined_up) * back)
+            target[:, :2] = np.clip(commanded[:, :2] + step, low, high)
+        return robot.move(now.world, target)
 
     def _from_above(self, hand: np.ndarray, in_line: np.ndarray, pushing: np.ndarray, behind: np.ndarray) -> np.ndarray:
         """Return where an arm goes: over the table to behind the object, down, and on."""

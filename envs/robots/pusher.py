@@ -28,7 +28,7 @@ class Pusher(Robot):
     timestep = 0.01
     low = np.array([-0.32, -0.32, _HEIGHT])
     high = np.array([0.32, 0.32, _HEIGHT])
-    feelings = ("hand x", "hand y", "hand x velocity", "hand y velocity")
+    feelings = ("hand x", "hand y")  # a velocity or the command would let an imitator repeat what it does already
 
     def add(self, spec: mujoco.MjSpec) -> None:
         """See :meth:`Robot.add`."""
@@ -59,7 +59,6 @@ class Pusher(Robot):
     def find(self, model: mujoco.MjModel) -> None:
         """See :meth:`Robot.find`."""
         self._qpos = int(model.joint("x").qposadr[0])
-        self._qvel = int(model.joint("x").dofadr[0])
         self._limit = float(model.joint("x").range[1])
 
     def place(self, world: World, i: int, hand: np.ndarray) -> None:
@@ -88,9 +87,8 @@ class Pusher(Robot):
         return at
 
     def feel(self, world: World) -> np.ndarray:
-        """See :meth:`Robot.feel`; metres and metres a second."""
-        q, v = self._qpos, self._qvel
-        return np.concatenate([world.qpos[:, q : q + 2], world.qvel[:, v : v + 2]], axis=1)
+        """See :meth:`Robot.feel`; metres."""
+        return world.qpos[:, self._qpos : self._qpos + 2].copy()
 
     def at_limit(self, world: World) -> np.ndarray:
         """See :meth:`Robot.at_limit`."""

@@ -19,8 +19,14 @@ PERIOD = 0.05
 """Seconds of one control step: 20 Hz."""
 ZONE_RADIUS = 0.07
 """Metres."""
+PLATE_HEIGHT = 0.006
+"""Metres from the table to where things lie on a plate."""
 BIN_HALF = 0.06
 """Half the inner width of a bin, in metres."""
+BIN_FLOOR = 0.004
+"""Metres from the table to where things lie in a bin."""
+BIN_WALL = 0.004
+"""Half the thickness of a bin's walls, in metres."""
 _MASS = 0.1
 _SENSED = (1 << mujoco.mjtConDataField.mjCONDATA_FORCE.value, 3, 1)
 """A contact sensor's parameters: the force, all contacts summed, one reading."""
@@ -60,7 +66,7 @@ class Layout:
                 "cube": (s, s, s),
                 "cylinder": (s, s, s * 0.8),
                 "brick": (s * 1.5, s * 0.75, s),
-                "vase": (s * 0.8, s * 0.8, s * 1.6),
+                "vase": (s, s, s * 1.15),
             }[shape]
         )
 
@@ -74,7 +80,7 @@ class Scene:
         objects: Body of each object, [K].
         object_joint: First position of each object's free joint in ``qpos``, [K].
         object_dof: First of its velocities in ``qvel``, [K].
-        object_geom: Its geom, [K].
+        object_geom: Its geom that has its colour, [K].
         places: Body of each place, [Z].
         place_mocap: Its number among the mocap bodies, [Z].
         place_geoms: Its geoms, Z lists.
@@ -145,7 +151,7 @@ def _table() -> mujoco.MjSpec:
         friction=[0.6, 0.005, 0.0001],
     )
     world.add_camera(name="above", pos=[0, 0, 0.95], fovy=42)
-    world.add_camera(name="front", pos=[-0.06, -0.72, 0.72], fovy=44, xyaxes=[1, 0, 0, 0, 0.7, 0.71])
+    world.add_camera(name="front", pos=[-0.03, -0.72, 0.72], fovy=38, xyaxes=[1, 0, 0, 0, 0.7, 0.71])
     return spec
 
 
@@ -153,20 +159,27 @@ def _add_object(spec: mujoco.MjSpec, name: str, layout: Layout, shape: Shape) ->
     half = layout.size(shape).half
     body = spec.worldbody.add_body(name=name, pos=[0, 0, half[2]])
     body.add_freejoint(name=name)
-    is_round = shape in ("cylinder", "vase")
+    surface = {"friction": [0.8, 0.005, 0.0001], "condim": 4}
+    if shape == "vase":  # a belly, and above it a white neck
+        belly, neck = 0.65 * half[2], 0.35 * half[2]
+        round_ = {"type": mujoco.mjtGeom.mjGEOM_CYLINDER, **surface}
+        body.add_geom(size=[half[0], belly, 0], pos=[0, 0, belly - half[2]], mass=0.8 * _MASS, **round_)
+        white = [0.97, 0.97, 0.97, 1]
+        body.add_geom(size=[half[0] / 2, neck, 0], pos=[0, 0, half[2] - neck], mass=0.2 * _MASS, rgba=white, **round_)
+        return
+    is_round = shape == "cylinder"
     body.add_geom(
         type=mujoco.mjtGeom.mjGEOM_CYLINDER if is_round else mujoco.mjtGeom.mjGEOM_BOX,
         size=[half[0], half[2], 0] if is_round else half,
         mass=_MASS,
-        friction=[0.8, 0.005, 0.0001],
-        condim=4,
+        **surface,
     )
 
 
 def _add_place(spec: mujoco.MjSpec, name: str, kind: PlaceKind) -> None:
     body = spec.worldbody.add_body(name=name, mocap=True)
     if kind in ("zone", "plate"):
-        thick = 0.001 if kind == "zone" else 0.006
+        thick = 0.001 if kind == "zone" else PLATE_HEIGHT
         solid = int(kind == "plate")
         body.add_geom(
             type=mujoco.mjtGeom.mjGEOM_CYLINDER,
@@ -176,10 +189,9 @@ def _add_place(spec: mujoco.MjSpec, name: str, kind: PlaceKind) -> None:
             conaffinity=solid,
         )
         return
-    body.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_BOX, size=[BIN_HALF, BIN_HALF, 0.002], pos=[0, 0, 0.002], contype=1, conaffinity=1
-    )
-    wall, height = 0.004, 0.02
+    floor = BIN_FLOOR / 2
+    body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[BIN_HALF, BIN_HALF, floor], pos=[0, 0, floor])
+    wall, height = BIN_WALL, 0.02
     for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
         body.add_geom(
             type=mujoco.mjtGeom.mjGEOM_BOX,

@@ -10,6 +10,46 @@ def length(vectors: np.ndarray) -> np.ndarray:
     return np.sqrt((vectors * vectors).sum(axis=-1))
 
 
+def limit(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors [N, D], those that are longer than 1 shortened to it."""
+    return vectors / np.maximum(length(vectors), 1.0)[:, None]
+
+
+def ramp(x: np.ndarray, low: float | np.ndarray, high: float | np.ndarray) -> np.ndarray:
+    """Return 0 up to ``low``, 1 from ``high`` on, and a line between them."""
+    return np.clip((x - low) / (high - low), 0.0, 1.0)
+
+
+def bend(
+    velocity: np.ndarray,
+    at: np.ndarray,
+    centre: np.ndarray,
+    radius: float,
+    *,
+    soft: float,
+    towards: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return velocities that keep out of discs: what went inwards goes along the edge, and who is inside goes out.
+
+    Args:
+        velocity: Where the hands want to go, [N, 2].
+        at: Where they are, [N, 2].
+        centre: Of the discs, [N, 2].
+        radius: Of the discs, in metres.
+        soft: Metres around a disc over which its influence grows from nothing.
+        towards: On which side of the discs, as directions from their centres, the way along the edge ends, [N, 2];
+            None: where the velocity points.
+    """
+    offset = at - centre
+    far = np.maximum(length(offset), 1e-6)[:, None]
+    out = offset / far
+    along = np.stack([-out[:, 1], out[:, 0]], axis=-1)
+    aim = velocity if towards is None else towards
+    sense = np.where((along * aim).sum(axis=-1, keepdims=True) >= 0, 1.0, -1.0)
+    inwards = np.maximum(-(velocity * out).sum(axis=-1, keepdims=True), 0.0) * ramp(-far, -radius - soft, -radius)
+    return velocity + inwards * (out + sense * along) + ramp(-far, -radius, -radius + 0.02) * out
+
+
 def around(
     at: np.ndarray, goal: np.ndarray, obstacles: np.ndarray, clearance: float, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:

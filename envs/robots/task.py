@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -15,12 +15,14 @@ from tetrathlon.envs.arguments import index_option
 from tetrathlon.envs.robots.instance import Instance, arrangement_split, scatter
 from tetrathlon.envs.robots.instruction import OBJECT_COLOURS, PLACE_COLOURS, Wordings, held_out, sentence
 from tetrathlon.envs.robots.robot import Robot
-from tetrathlon.envs.robots.scene import BIN_HALF, ZONE_RADIUS, Layout, PlaceKind, Shape
+from tetrathlon.envs.robots.scene import BIN_HALF, BIN_WALL, ZONE_RADIUS, Layout, PlaceKind, Shape
 from tetrathlon.envs.robots.world import World
 from tetrathlon.envs.splits import SPLITS
 
 _MOST_DRAWS = 2_000
 _INDEX_STREAM = 0x0B07  # keeps random access apart from seeds
+Places = Sequence[tuple[float, float, float]]
+"""x and y in metres and the turn in radians of each object."""
 _EDGE = 0.04  # metres from the edge of the workspace to the centre of what lies in it
 
 
@@ -63,6 +65,17 @@ class Situation:
     def thing(self) -> np.ndarray:
         """Where the object is that it is about, [N, 3]."""
         return self.world.objects[self.rows, self.target]
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """How fast that object moves, in metres a second, [N, 3]."""
+        dofs = self.world.scene.object_dof[self.target]
+        return self.world.qvel[self.rows[:, None], dofs[:, None] + np.arange(3)]
+
+    @property
+    def half_height(self) -> np.ndarray:
+        """Half the height of that object when it stands, [N]."""
+        return self.world.scene.half_heights[self.target]
 
     @property
     def others(self) -> np.ndarray:
@@ -109,23 +122,24 @@ class Task(ABC):
     @property
     def feature_count(self) -> int:
         """How many numbers :meth:`features` gives."""
-        return 8 + 3 * bool(self.places) + 3 * (len(self.shapes) - 1)
+        return 11 + 3 * bool(self.places) + 3 * (len(self.shapes) - 1)
 
     def features(self, now: Situation) -> np.ndarray:
         """Return what a policy without eyes is told, [N, F]: the object that is meant, the place, the other objects.
 
-        Of the object its position, twice the turn as cosine and sine (a cube looks the same after half of it), and its
-        velocity; positions and velocities in metres and seconds.
+        Of the object its position, the way to it from the hand, twice the turn as cosine and sine (a cube looks the
+        same after half of it), and its velocity; then the way from it to the place, and those from the hand to the
+        others; in metres and seconds. Ways, because a network that has to find them by itself needs several times the
+        data.
         """
         world, rows = now.world, now.rows
         quats = world.object_quats[rows, now.target]
         turn = 2 * np.arctan2(quats[:, 3], quats[:, 0])
-        dofs = world.scene.object_dof[now.target]
-        velocity = world.qvel[rows[:, None], dofs[:, None] + np.arange(3)]
-        parts = [now.thing, np.cos(2 * turn)[:, None], np.sin(2 * turn)[:, None], velocity]
+        hand, thing = now.hand, now.thing
+        parts = [thing, thing - hand, np.cos(2 * turn)[:, None], np.sin(2 * turn)[:, None], now.velocity]
         if self.places:
-            parts.append(now.goal)
-        parts.append(now.others.reshape(len(rows), -1))
+            parts.append(now.goal - thing)
+        parts.append((now.others - hand[:, None]).reshape(len(rows), -1))
         return np.concatenate(parts, axis=1)
 
     @abstractmethod
@@ -142,7 +156,12 @@ class Task(ABC):
 
     def candidates(self) -> list[int]:
         """Return which objects it may be about."""
-        return list(range(len(self.shapes)))
+        return [k for k in range(len(self.shapes)) if k not in self.fragile]
+
+    @property
+    def fragile(self) -> list[int]:
+        """Which objects must not be touched."""
+        return [k for k, shape in enumerate(self.shapes) if shape == "vase"]
 
     def _asked_place(self, colours: tuple[str, ...], place: int) -> str | None:
         return colours[place] if colours else None
@@ -235,7 +254,7 @@ class Task(ABC):
         rest = [name for name in shuffled if name not in allowed]
         order = [int(k) for k in rng.permutation(self.candidates())]
         colours = [""] * len(self.shapes)
-        for k, name in zip(order, [*allowed, *rest], strict=False):
+        for k, name in zip([*order, *self.fragile], [*allowed, *rest], strict=False):
             colours[k] = name
         return tuple(colours), order[:2], place_colours, place
 
@@ -248,7 +267,7 @@ class Task(ABC):
         """Draw where everything is, or None where the draw did not fit."""
         layout = self.layout(robot)
         radii = [layout.size(shape).radius for shape in self.shapes]
-        around = [BIN_HALF * 1.6 if kind == "bin" else ZONE_RADIUS for kind in self.places]
+        around = [(BIN_HALF + 2 * BIN_WALL) * 1.2 if kind == "bin" else ZONE_RADIUS for kind in self.places]
         centre = (robot.low + robot.high) / 2
         low = np.maximum(centre - self.spread, robot.low + _EDGE)
         high = np.minimum(centre + self.spread, robot.high - _EDGE)
@@ -257,19 +276,25 @@ class Task(ABC):
             return None
         z = len(around)
         objects = tuple((x, y, round(float(rng.uniform(-self.turns, self.turns)), 4)) for x, y in points[z:-1])
-        if not self.fits(robot, objects, tuple(points[:z]), target, place):
+        moved = self.rearrange(rng, objects, tuple(points[:z]), target, place, points[-1])
+        if moved is None or not self.fits(robot, moved, tuple(points[:z]), target, place):
             return None
         hand = (*points[-1], float(robot.high[2]))
-        return objects, tuple(points[:z]), hand
+        return moved, tuple(points[:z]), hand
 
-    def fits(
+    def rearrange(
         self,
-        robot: Robot,
+        rng: np.random.Generator,
         objects: tuple[tuple[float, float, float], ...],
-        places: tuple[tuple[float, float], ...],
+        places: Sequence[Sequence[float]],
         target: int,
         place: int,
-    ) -> bool:
+        hand: tuple[float, float],
+    ) -> tuple[tuple[float, float, float], ...] | None:
+        """Return the objects with those moved that are not to lie just anywhere; None where there is no room."""
+        return objects
+
+    def fits(self, robot: Robot, objects: Places, places: Sequence[Sequence[float]], target: int, place: int) -> bool:
         """Tell whether the task can be done in this arrangement."""
         return True
 

@@ -40,7 +40,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
     Args:
         num_envs: N.
         task: What is asked.
-        robot: ``"pusher"`` or ``"arm"``.
+        robot: ``"pusher"`` or ``"arm"``; None: the quickest that can do the task.
         split: ``"train"`` or ``"test"``: other combinations of colour, verb and place, other wordings, other positions.
         observation: ``"pixels"``: a picture, what the robot feels of itself, and the instruction in words; ``"state"``:
             numbers alone, those of the object and the place that are meant among them.
@@ -74,7 +74,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: int = 1,
         *,
         task: type[Task],
-        robot: str = "pusher",
+        robot: str | None = None,
         split: str = "train",
         observation: Observation = "pixels",
         image_size: int = 64,
@@ -91,6 +91,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         render_mode: str | None = None,
         render_size: int = 256,
     ) -> None:
+        robot = task.robots[0] if robot is None else robot
         choices = {
             "robot": (robot, task.robots),
             "split": (split, SPLITS),
@@ -115,14 +116,13 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
             )
         self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode(autoreset_mode)}  # type: ignore[misc]
         self.split, self.reward, self.end_on_violation = split, reward, bool(end_on_violation)
-        self.render_mode = render_mode
-        self.task = task()
+        self.render_mode, self.task = render_mode, task()
         n = self.num_envs
         self.scene = compiled(task, robot)
         self.robot = self.scene.layout.robot
         self.world = World(self.scene, n, whole("threads", threads, 0, 1_024))
         self.now = Situation(self.world)
-        self.costs = Costs(self.now)
+        self.costs = Costs(self.now, self.task.fragile)
         self.randomization = Randomization(self.world, randomization)
         self._senses = Senses(
             self.task,

@@ -54,7 +54,7 @@ def test_images_stand_apart() -> None:
     camera = spaces.Box(0, 255, (4, 5, 3), np.uint8)
     numbers = spaces.Box(-1, 1, (2,))
     space = spaces.Dict({"see": spaces.Dict({"wrist": camera}), "state": numbers, "say": UnicodeText(9)})
-    read = Features(space, ignore_text=True)
+    read = Features(space, text="ignore")
     assert read.count == 2 and read.images == {"image/see/wrist": camera}
     samples = [space.sample() for _ in range(3)]
     found = read(stack(space, samples))
@@ -71,4 +71,13 @@ def test_text_is_left_out_only_where_that_is_wanted() -> None:
     with pytest.raises(TypeError, match=r"got UnicodeText.*; ignore_text=True leaves texts out"):
         Features(space)
     with pytest.raises(TypeError, match="hold nothing but text"):
-        Features(UnicodeText(9), ignore_text=True)
+        Features(UnicodeText(9), text="ignore")
+
+
+def test_texts_become_words() -> None:
+    space = spaces.Dict({"state": spaces.Box(-1, 1, (2,)), "say": spaces.Dict({"what": UnicodeText(9)})})
+    read = Features(space, text="words")
+    assert read.texts == ["text/say/what"] and read.names == ["observation", "text/say/what"]
+    found = read({"state": np.zeros((2, 2)), "say": {"what": ("go on", "")}})
+    assert found["text/say/what"].shape == (2, 2) and found["text/say/what"].any(axis=1).tolist() == [True, False]
+    assert list(Features(UnicodeText(9), text="words")(("go",))) == ["text"]

@@ -156,7 +156,8 @@ def test_modules_that_are_not_there(here: str, env: gym.Env[Any, Any]) -> None:
         ("hf", "write hf:PATH_OR_ID"),
         (
             "zzz",
-            "random, expert, smollm2, char, control, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, module:object",
+            "random, expert, mpc, smollm2, char, control, vla, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, "
+            "bc:N, module:object",
         ),
         ("contrl", "did you mean control?"),
         ("", "random, expert"),

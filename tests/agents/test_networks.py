@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 
 from tetrathlon.agents.features import Features
-from tetrathlon.agents.networks import ImageEncoder, Trunk, check_choices
+from tetrathlon.agents.networks import Encoder, ImageEncoder, Trunk, check_choices
 
 
 def image(*shape: int) -> spaces.Box:
@@ -47,16 +47,17 @@ def test_sizes(kind: Any, size: int, count: int) -> None:
 
 def test_images_and_numbers_stand_side_by_side() -> None:
     space = spaces.Dict({"camera": image(8, 8, 3), "speed": spaces.Box(-1, 1, (2,)), "gear": spaces.Discrete(3)})
-    trunk = Trunk(Features(space), cnn="impala")
+    encoder = Encoder(Features(space), cnn="impala")
+    trunk = Trunk(encoder)
     pixels = torch.zeros(4, 8, 8, 3, dtype=torch.uint8)
     numbers = torch.rand(4, 5)
     found = trunk({"image/camera": pixels, "observation": numbers}, None, None)
     assert found.shape == (4, 261) and trunk.size == 261 and torch.equal(found[:, 256:], numbers)
-    assert torch.equal(found[:, :256], trunk.encoders[0](pixels))
+    assert torch.equal(found[:, :256], encoder.images[0](pixels))
 
 
 def test_rows_are_remembered_as_steps_are() -> None:
-    trunk = Trunk(Features(spaces.Box(-1, 1, (2,))), memory=6)
+    trunk = Trunk(Encoder(Features(spaces.Box(-1, 1, (2,)))), memory=6)
     seen = torch.randn(3, 5, 2, generator=torch.Generator().manual_seed(0))
     first = torch.randn(3, 6, generator=torch.Generator().manual_seed(1))
     starts = torch.zeros(3, 5, dtype=torch.bool)

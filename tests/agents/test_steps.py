@@ -64,3 +64,19 @@ def test_whatever_was_done() -> None:
 def test_rows_without_decisions() -> None:
     forced = [[Episode([Step(1.0, 1, terminated=True)], final_observation=2.0)]]
     assert collated(forced).inputs == {} and collated([]).mask.shape == (0, 0)
+
+
+def test_of_a_chunk_counts_what_was_executed() -> None:
+    def step(paid: list[float] | None, *, own: bool = True) -> Step:
+        record = {"done": np.int64(0), "logp": np.array([-1.0, -2.0, -4.0], np.float32)} if own else None
+        return Step(0.0, 0, 1.0, info={} if paid is None else {"step_rewards": paid}, record=record, label=0)
+
+    episode = Episode([step([1.0]), step([1.0] * 2), step(None), step([1.0], own=False)], final_observation=0.0)
+    episode.steps[-1].terminated = True
+    batch = collated([[episode]], learn="action", chunk=3)
+    assert batch.inputs["executed"].tolist() == [[1, 2, 3, 3]]  # not told, and somebody else's: whole
+    assert batch.logp[0, :3].tolist() == [-1.0, -3.0, -7.0] and batch.logp[0, 3].isnan()
+    assert collated([[episode]], learn="label", chunk=3).inputs["executed"].tolist() == [[3] * 4]
+    del episode.steps[0].record["logp"]  # type: ignore[union-attr]
+    assert collated([[episode]], chunk=3).logp.isnan().tolist() == [[True, False, False]]
+    assert "executed" not in collated([[episode]]).inputs

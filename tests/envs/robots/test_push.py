@@ -45,7 +45,7 @@ def successes(robot: str, noise: int, n: int) -> float:
     return float((first == 1).mean())
 
 
-# Measured on 200: the pusher 1.00 and 1.00, the arm 0.975 and 0.97.
+# Measured on 200: the pusher 1.00 and 1.00, the arm 0.985 and 0.97; the arm with randomization="strong" 0.89.
 @pytest.mark.parametrize(("robot", "noise", "least"), [("pusher", 0, 0.97), ("pusher", 20, 0.95), ("arm", 0, 0.9)])
 def test_the_expert_succeeds_on_the_test_split(robot: str, noise: int, least: float) -> None:
     assert successes(robot, noise, 60) >= least

@@ -1,0 +1,233 @@
+"""An actor and a critic that see by trunks: what control policies share, whichever networks they are made of."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor, nn
+
+from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn
+from tetrathlon.agents.distributions import Distribution
+from tetrathlon.agents.features import Features
+from tetrathlon.agents.networks import Critic, Trunk
+from tetrathlon.agents.normalization import RunningNorm
+from tetrathlon.agents.policy import Acted
+from tetrathlon.agents.steps import Record, collate_steps
+from tetrathlon.agents.trainable import TrainablePolicy
+from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.spaces import stack
+
+
+class ActorCritic(TrainablePolicy):
+    """A trunk that sees, an actor that says what actions are drawn from, and a critic.
+
+    A record holds ``action`` (as drawn, [D]), where it was drawn from a density ``logp``, and of a policy with a memory
+    ``state`` (float32 [H], or [2 H] with that of the critic). Samples depend on ``seed`` and the sequence of calls; the
+    stream is part of the policy's state.
+
+    Args:
+        observation_space: Of a single observation.
+        action_space: Of a single action.
+        features: How observations become arrays.
+        distribution: What actions are drawn from.
+        trunk: What the actor sees by.
+        actor: Makes what the distribution needs of the trunk's features.
+        critic: Gives values, by a trunk of its own or by the actor's; None: there is none.
+        normalize_observations: Whether numbers are brought to mean 0 and deviation 1, and clipped at 10.
+        seed: Seed of the samples.
+    """
+
+    default_lr = 3e-4
+    """What trainers take as learning rate where none is given (Schulman et al., 2017, table 3)."""
+    divisible = True
+    """Rows may be cut anywhere: each piece is evaluated by itself."""
+    critic: Critic | None
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        *,
+        features: Features,
+        distribution: Distribution,
+        trunk: Trunk,
+        actor: nn.Sequential,
+        critic: Critic | None,
+        normalize_observations: bool,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self.observation_space, self.action_space = observation_space, action_space
+        self.features, self.distribution = features, distribution
+        self.generator = torch.Generator().manual_seed(seed)
+        self.norm = RunningNorm(features.count) if normalize_observations and features.count else None
+        self.memory = trunk.memory
+        self.trunk, self.actor, self.critic = trunk, actor, critic
+
+    @torch.no_grad()
+    def act(
+        self,
+        observations: Any,
+        memory: Sequence[Any] | None = None,
+        *,
+        infos: Sequence[dict[str, Any]] | None = None,
+        greedy: bool = False,
+        forced: Sequence[Any] | None = None,
+    ) -> Acted:
+        """See :meth:`tetrathlon.agents.policy.Policy.act`; the memory is the state of the GRU, if there is one."""
+        if self.norm is not None and self.norm.due:
+            self.norm.fold()
+        seen = self._seen({name: torch.from_numpy(array) for name, array in self.features(observations).items()})
+        remembered, before, after = self._remember(seen, memory)
+        outputs = self.actor(remembered)
+        distribution = self.distribution
+        drawn = distribution.mode(outputs) if greedy else distribution.sample(outputs, self.generator)
+        raw = drawn.cpu().numpy()
+        notes = {"action": raw}
+        if distribution.has_density:
+            notes["logp"] = distribution.log_prob(outputs, drawn).cpu().numpy()
+        if before is not None:
+            notes["state"] = before.cpu().numpy()
+        records: list[Record | None] = [{name: note[i] for name, note in notes.items()} for i in range(len(raw))]
+        actions = distribution.to_env(raw)
+        for i, other in enumerate(forced or ()):
+            if other is not None:
+                actions[i], records[i] = other, None
+        return Acted(actions, [()] * len(records) if after is None else list(after.cpu().numpy()), records)
+
+    def _trunks(self) -> list[Trunk]:
+        """Return those that remember: the actor's, and the critic's where it has its own."""
+        return [self.trunk] if self.critic is None or self.critic.trunk is None else [self.trunk, self.critic.trunk]
+
+    def _remember(
+        self, seen: Mapping[str, Tensor], memory: Sequence[Any] | None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return the actor's features, and the states before and after: [N, H], or [N, 2 H] with the critic's."""
+        if not self.memory:
+            return self.trunk(seen, None, None), None, None
+        trunks = self._trunks()
+        before = self._like.new_zeros(len(next(iter(seen.values()))), self.memory * len(trunks))
+        for i, kept in enumerate(memory or ()):
+            if kept is not None:
+                before[i] = torch.as_tensor(kept)
+        after = [trunk.step(seen, state) for trunk, state in zip(trunks, before.split(self.memory, 1), strict=True)]
+        return after[0], before, torch.cat(after, dim=1)
+
+    def collate(self, rows: Sequence[Sequence[Episode]], *, learn: Learn = "own", last: Last = "open") -> Decisions:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.collate`; a step is a decision.
+
+        In training mode the statistics of observations are gathered here, out of what is learnt from: an evaluation
+        does not move them, and whatever is played costs nothing more. They count from the first action after an
+        update on, so that a batch is evaluated by those that it was played by; where others acted there is nothing to
+        agree with, and they count at once.
+
+        Raises:
+            ValueError: A label or somebody else's action is none of the space.
+        """
+        decisions = collate_steps(
+            rows,
+            self._observed,
+            self._decided,
+            learn=learn,
+            last=last,
+            every=bool(self.memory),
+            chunk=self.distribution.chunk,
+        )
+        if self.norm is not None and self.training and "observation" in decisions.inputs:
+            self.norm.gather(decisions.inputs["observation"][decisions.episode >= 0])
+            if learn != "own":
+                self.norm.fold()
+        return decisions
+
+    def evaluate(self, decisions: Decisions) -> Evaluation:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.evaluate`.
+
+        Raises:
+            TypeError: Actions are drawn from no density.
+        """
+        seen, states, starts = self._shown(decisions)
+        remembered = self.trunk(seen, states[0], starts)
+        logp, entropy = self._judged(self.actor(remembered), decisions.inputs)
+        if self.critic is None:
+            return Evaluation(logp, entropy)
+        if self.critic.trunk is not None:
+            remembered = self.critic.trunk(seen, states[1], starts)
+        return Evaluation(logp, entropy, self.critic(remembered))
+
+    def imitation_loss(self, decisions: Decisions) -> tuple[Tensor, Tensor | None]:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.imitation_loss`; no value is computed."""
+        seen, states, starts = self._shown(decisions)
+        outputs = self.actor(self.trunk(seen, states[0], starts))
+        if not self.distribution.has_density:
+            return self.distribution.loss(outputs, decisions.inputs["action"], self.generator), None
+        logp, entropy = self._judged(outputs, decisions.inputs)
+        return -logp, entropy
+
+    def _judged(self, outputs: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities of what was decided, and entropies, both [B, T]."""
+        return self.distribution.evaluate(outputs, inputs["action"])
+
+    def _shown(self, decisions: Decisions) -> tuple[dict[str, Tensor], list[Tensor | None], Tensor | None]:
+        """Return what was seen, what each trunk remembered before a row, and where an episode begins in it."""
+        if self.norm is not None and torch.is_grad_enabled():
+            self.norm.due.fill_(True)
+        inputs = decisions.inputs
+        seen = self._seen({name: inputs[name] for name in self.features.names})
+        if not self.memory:
+            return seen, [None, None], None
+        starts = decisions.turn == 0
+        starts[:, 0] = False  # there the state is what was noted
+        return seen, [*inputs["state"][:, 0].to(self._like).split(self.memory, dim=1), None], starts
+
+    def snapshot(self) -> Self:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.snapshot`."""
+        return copy.deepcopy(self).requires_grad_(False)
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return what is neither a weight nor a buffer: the stream of samples."""
+        return {"generator": self.generator.get_state()}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Restore what :meth:`get_extra_state` returned."""
+        self.generator.set_state(state["generator"].cpu())
+
+    @property
+    def _like(self) -> Tensor:
+        """A weight: what is computed has its device and its precision."""
+        return self.actor[-1].weight  # type: ignore[return-value]
+
+    def _seen(self, arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Bring what was observed to where the networks are, and normalise its numbers."""
+        like = self._like
+        seen = {name: array.to(like.device) for name, array in arrays.items()}
+        if "observation" in seen:
+            numbers = seen["observation"].to(like.dtype)
+            seen["observation"] = numbers if self.norm is None else self.norm(numbers)
+        return seen
+
+    def _observed(self, observations: list[Any]) -> dict[str, np.ndarray]:
+        return self.features(stack(self.observation_space, observations))
+
+    def _decided(self, actions: list[Any], records: list[Record | None]) -> dict[str, np.ndarray]:
+        """Return what was drawn; an action without a record is taken for a draw, and nothing remembered before it."""
+        foreign = [np.asarray(action) for action, record in zip(actions, records, strict=True) if record is None]
+        others = iter(self.distribution.from_env(np.stack(foreign)) if foreign else ())
+        drawn = {"action": np.stack([next(others) if record is None else record["action"] for record in records])}
+        if self.memory:
+            nothing = np.zeros(self.memory * len(self._trunks()), np.float32)
+            drawn["state"] = np.stack([nothing if record is None else record["state"] for record in records])
+        return drawn
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Let first weights be drawn from ``seed``; the global stream is left alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
