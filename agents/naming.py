@@ -69,7 +69,8 @@ def make_policy(
         name_or_policy: ``random``, ``expert``, ``mpc``, ``smollm2``, ``char``, ``control``, ``vla``,
             ``hf:PATH_OR_ID``, ``openai:URL#MODEL``, ``sb3:FILE`` or ``sb3:FILE,STATISTICS``, ``run:DIR``,
             ``bc:N``, ``module:object``, or such an object itself. Modules are looked for in the current directory
-            too, as ``python -m`` does. A file of SB3 is loaded by unpickling it, which runs code: name only what you trust.
+            too, as ``python -m`` does. A file of SB3 is loaded by unpickling it, which runs code: name only what you
+            trust.
         env: The environment that it will act in; its spaces and its expert are looked at, nothing is stepped.
         seed: Seed of what the policy draws, its first weights included.
         temperature: Sampling temperature of a language model.

@@ -12,6 +12,8 @@ from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos import cloner
 from tetrathlon.algos.cloner import Cloner, is_cut
 from tetrathlon.algos.collect import Collector, Play
+from tetrathlon.algos.dataset import Dataset
+from tetrathlon.algos.demonstrations import Demonstrations, labelled, read
 from tetrathlon.algos.imitation import Imitation
 from tetrathlon.algos.teacher import Asking, Expert, Teacher
 from tetrathlon.envs.episode import Episode, scorable
@@ -29,6 +31,8 @@ class DAgger(Imitation):
         env_id: Where; its train split.
         expert: Who labels, and acts; None: ``expert_action`` of the environment.
         proxy: A cheap stand-in of the expert, for the query ``disagree``.
+        demonstrations: What the data set begins with, as :class:`~tetrathlon.algos.imitation.BC` takes them; with
+            ``beta=0`` the learner then plays from the first update on.
         **others: Arguments of :class:`~tetrathlon.algos.trainer.Trainer`, and fields of :class:`Options`.
 
     Raises:
@@ -85,10 +89,19 @@ class DAgger(Imitation):
         *,
         expert: Expert | None = None,
         proxy: Expert | None = None,
+        demonstrations: Demonstrations | None = None,
         **others: Any,
     ) -> None:
         self.proxy = proxy
+        given = Dataset("label")
+        if demonstrations is not None:
+            given.add(map(labelled, read(demonstrations, policy)))
+        self._given = given.digest if len(given) else None
         super().__init__(policy, env_id, expert=expert, **others)
+        self.dataset.add(given.episodes)
+
+    def _more_config(self) -> dict[str, Any]:
+        return super()._more_config() | {"demonstrations": self._given}
 
     def _teacher(self) -> Teacher:
         return Teacher(self.policy, self.options, self.expert, self.proxy, seed=self.options.seed)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from tetrathlon.agents.decisions import Learn
@@ -16,10 +14,11 @@ from tetrathlon.algos import cloner
 from tetrathlon.algos.cloner import Cloner, is_cut, lessons
 from tetrathlon.algos.collect import Collected, Collector, Play
 from tetrathlon.algos.dataset import Dataset
+from tetrathlon.algos.demonstrations import Demonstrations, read
 from tetrathlon.algos.learner import learnable
 from tetrathlon.algos.teacher import Asking, Expert, Teacher
 from tetrathlon.algos.trainer import Trainer
-from tetrathlon.envs.episode import Episode, load_episodes
+from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.registry import make
 
 _DATASET = "dataset"
@@ -175,7 +174,8 @@ class BC(Imitation):
     Args:
         policy: What learns.
         env_id: Where; its train split.
-        demonstrations: Episodes, or a folder of them, as ``tetrathlon record`` writes it.
+        demonstrations: Episodes, or a folder of them, as ``tetrathlon record`` writes it; for a policy that decides
+            chunks they may be of single actions.
         **others: As :class:`Imitation` takes them.
 
     Raises:
@@ -188,18 +188,15 @@ class BC(Imitation):
         policy: TrainablePolicy,
         env_id: str,
         *,
-        demonstrations: Sequence[Episode] | str | os.PathLike[str] | None = None,
+        demonstrations: Demonstrations | None = None,
         **others: Any,
     ) -> None:
-        self._given: Dataset | None = None
         if demonstrations is not None and others.get("expert") is not None:
             raise ValueError("BC learns from demonstrations or from an expert that plays; give one of them, not both")
+        self._given: Dataset | None = None
         if demonstrations is not None:
-            folder = isinstance(demonstrations, str | os.PathLike)
             self._given = Dataset("action")
-            self._given.add(load_episodes(Path(demonstrations)) if folder else demonstrations)  # type: ignore[arg-type]
-            if not len(self._given):
-                raise ValueError(f"there is no step in these demonstrations: {demonstrations!r:.200}")
+            self._given.add(read(demonstrations, policy))
         super().__init__(policy, env_id, **others)
         if self._given is not None:
             self.dataset = self._given

@@ -200,20 +200,17 @@ class TrainImitator(Train):
 
     expert: Annotated[str, tyro.conf.arg(metavar="NAME")] = "expert"
     """Who is imitated: expert (the environment's own), or any other policy by its name."""
+    demonstrations: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
+    """Folder of episodes, as tetrathlon record writes it; default: the expert plays some."""
 
     def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
-        return {"expert": None if self.expert == "expert" else self._named(self.expert, env_id, kwargs, seed)}
+        expert = None if self.expert == "expert" else self._named(self.expert, env_id, kwargs, seed)
+        return {"expert": expert, "demonstrations": self.demonstrations}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainBC(TrainImitator):
     """Train a policy on demonstrations."""
-
-    demonstrations: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
-    """Folder of episodes, as tetrathlon record writes it; default: the expert plays some."""
-
-    def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
-        return super()._others(env_id, kwargs, seed) | {"demonstrations": self.demonstrations}
 
 
 @dataclass(frozen=True, kw_only=True)
