@@ -82,12 +82,12 @@ class Journal:
             OSError: The disk is full, say; what is half written does no harm.
             TypeError: A part of it cannot be written as JSON.
         """
-        data = to_json(episode, partial(keep_image, self.folder))
-        data["records"] = [encode(step.record) for step in episode.steps]
         if self._file is None:
             self._begin()
             self._file = open(self.folder / _UNFINISHED, "ab", buffering=0)  # noqa: SIM115
             self._write(b"\n")  # ends what a kill may have left half written
+        data = to_json(episode, partial(keep_image, self.folder))
+        data["records"] = [encode(step.record) for step in episode.steps]
         self._write(json.dumps(data, ensure_ascii=True).encode("ascii") + b"\n")
 
     def finish(self, episodes: Iterable[Episode], result: dict[str, Any]) -> None:

@@ -116,9 +116,13 @@ def _gym(name: str, task: str, **kwargs: Any) -> Entry:
     return _text(name, "ReasoningGym-v0", task=task, shots=4, **kwargs)
 
 
+def _robot(name: str, env: str, **kwargs: Any) -> Entry:
+    return Entry(name=name, env=f"tetrathlon/{env}", kwargs=kwargs, episodes=_EPISODES)
+
+
 QUICK = Suite(
     name="quick",
-    version=2,
+    version=3,
     # Shots where they help SmolLM2-135M-Instruct to answer at all; in sums it copies the answers shown.
     entries=(
         _text("1-digit sums", "Arithmetic-v0", digits=1),
@@ -138,9 +142,16 @@ QUICK = Suite(
         _text("word problem", "Math-v0", shots=4, max_tokens=24),
         _long("instruction", "Format-v0", 24, count=1, max_tokens=96),
         _long("function", "Code-v0", 16, max_tokens=128),
+        _robot("push", "PushToZone-v0", observation="state"),
+        _robot("push by eye", "PushToZone-v0"),
+        _robot("reach", "Reach-v0", observation="state"),
+        _robot("pick and lift", "PickAndLift-v0", observation="state"),
+        _robot("place in a bin", "PlaceIn-v0", observation="state"),
     ),
+    policies=("random", "expert", "smollm2", "bc:100"),
 )
-"""Runs in minutes on two CPU cores, a 135M language model included."""
+"""Runs in minutes on two CPU cores, a 135M language model and the cloning of robots' experts included. Each policy
+plays what it can: a language model has no business with a robot, nor a cloned controller with sums."""
 
 SUITES: dict[str, Suite] = {QUICK.name: QUICK}
 

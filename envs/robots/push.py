@@ -143,8 +143,9 @@ class PushToZone(RobotEnv):
     ## Observation Space
     `Dict`: `image` (uint8 [S, S, 3], from above for the pusher, from the front for the arm), `state` (float32: what the
     robot feels of itself, see ``Robot.feelings``), `instruction` (text), with ``wrist_image=True`` `wrist_image`.
-    With ``observation="state"`` a `Box` of float32: what the robot feels, then the object that is meant (position,
-    cosine and sine of four times half its turn, velocity), the zone, and the other objects.
+    With ``observation="state"`` a `Box` of float32: what the robot feels; of the object that is meant its position, the
+    way to it from the hand, cosine and sine of twice its turn, and its velocity; the way from it to the zone; the ways
+    from the hand to the other objects.
 
     ## Action Space
     `Box(-1, 1, (2,), float32)` for the pusher: how far its finger moves along x and y, 3 cm at 1, 20 times a second.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -18,7 +19,7 @@ from tetrathlon.agents.naming import PolicyError
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.result import instance_of
 from tetrathlon.agents.statistics import wilson
-from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.episode import Episode, load_episodes
 from tetrathlon.envs.registry import constructor_arguments, split_argument
 
 
@@ -95,6 +96,15 @@ def test_costs_are_those_of_whole_episodes() -> None:
     total = result.costs["total"]
     assert total == {"mean": pytest.approx(np.mean(told)), "share": 1.0, "cvar": max(told)}
     assert evaluate(Script(["right"]), "toys/Oracle-v0", episodes=1).costs == {}
+
+
+def test_pictures_are_kept_from_the_first_episode_on(tmp_path: Path) -> None:
+    gym.register("toys/Seen-v0", entry_point="tests.envs.toys:Film")
+    result = evaluate("random", "toys/Seen-v0", episodes=2, out=tmp_path / "new" / "one")
+    del gym.registry["toys/Seen-v0"]
+    kept = load_episodes(tmp_path / "new" / "one")
+    for one, other in zip(kept, result.episodes_played, strict=True):
+        assert np.array_equal(one.steps[0].observation["image"], other.steps[0].observation["image"])
 
 
 def test_several_samples() -> None:

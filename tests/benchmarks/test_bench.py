@@ -314,6 +314,9 @@ def test_a_policy_plays_where_it_can_and_is_cloned_on_the_spot(tmp_path: Path) -
     again, _ = run(tmp_path / "b", robots, domains=["robots"], policies=["random", "expert", "bc:2"])
     rewards = [r["reward"] for part in (results, again) for r in part["entries"] if r["policy"] == "bc:2"]
     assert rewards[0] == rewards[1]
+    told, _ = run(tmp_path / "e", robots, domains=["text"])  # who was not asked for is left out
+    assert [policy["available"] for policy in told["policies"]] == [True, True, True, False]
+    assert "clones control" in told["policies"][3]["reason"]
     with pytest.raises(PolicyError, match="writes text"):
         run(tmp_path / "c", robots, domains=["robots"], policies=["char"])
     with pytest.raises(PolicyError, match="clones control"):
