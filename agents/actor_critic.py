@@ -69,6 +69,7 @@ class ActorCritic(TrainablePolicy):
         self.norm = RunningNorm(features.count) if normalize_observations and features.count else None
         self.memory = trunk.memory
         self.trunk, self.actor, self.critic = trunk, actor, critic
+        self.has_density = distribution.has_density
 
     @torch.no_grad()
     def act(

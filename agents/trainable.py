@@ -22,7 +22,10 @@ class TrainablePolicy(nn.Module):
 
     A policy whose inputs are plain tensors [B, T, ...], each position for itself, may say ``divisible = True``:
     trainers then deal pieces of its rows. ``default_lr`` is the learning rate that they take where none is given.
+    One that gives no log-probabilities says ``has_density = False``, and learns by imitation alone.
     """
+
+    has_density: bool = True
 
     @abstractmethod
     def act(

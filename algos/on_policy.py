@@ -57,7 +57,8 @@ class OnPolicy(Trainer[Learner]):
         **others: Arguments of :class:`~tetrathlon.algos.trainer.Trainer`, and fields of :class:`Options`.
 
     Raises:
-        TypeError: There is no such option, or the advantages need a critic that the policy has not.
+        TypeError: There is no such option, or the advantages need a critic that the policy has not, or it gives no
+            log-probabilities.
         ValueError: An option is out of range, or weights that learn have 16 bits, or nothing learns.
         RunError: The folder holds another run.
     """
@@ -92,6 +93,11 @@ class OnPolicy(Trainer[Learner]):
                     "'critic' that gives values"
                 )
             add()
+        if not self.policy.has_density:
+            raise TypeError(
+                f"{type(self).__name__} needs log-probabilities, and this {type(self.policy).__name__} decides "
+                "without a density: train it by BC or DAgger"
+            )
         learnable(self.policy)
         return Collector(self.policy, env_id, self.options, kwargs=kwargs, scorers=self._scorers)
 

@@ -157,8 +157,8 @@ def test_what_has_no_density_learns_by_imitation_alone(head: Head) -> None:
     for algorithm in (PPO, GRPO):
         policy = made(head=head)
         options = {"groups": 2, "group_size": 2} if algorithm is GRPO else {"groups": 4}
-        with pytest.raises(TypeError, match=f"head='{head}' has no density.*train it by BC or DAgger"):
-            algorithm(policy, "Sides-v0", **options).learn(1)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="without a density: train it by BC or DAgger"):
+            algorithm(policy, "Sides-v0", **options)  # type: ignore[arg-type]
 
 
 def error(policy: VLAPolicy, **options: Any) -> float:
