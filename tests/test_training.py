@@ -65,7 +65,9 @@ def test_help_says_what_there_is_and_first_what_every_run_needs(capsys: pytest.C
         assert "that ends the run when three updates in a row stay below it. (default: None)" in " ".join(inside)
         assert "three" not in inside  # a line of the source is no line of the page
         assert ("--max-kl" in said) == (name in on_policy.ALGORITHMS) != ("--expert NAME" in said)
-        assert ("--demonstrations DIR" in said) == (name == "bc") and ("--proxy NAME" in said) == (name == "dagger")
+        assert ("--demonstrations DIR" in said) == (name in ("bc", "dagger")) and ("--proxy NAME" in said) == (
+            name == "dagger"
+        )
         assert "Args:" not in said and "Raises:" not in said
 
 
