@@ -91,7 +91,6 @@ class Rollout:
         self._label = ask or force is not None
         self._ask = self._label or getattr(policy, "asks", False)
         self._force = force
-        self._needs_state = getattr(policy, "needs_state", False)
         self._chunk = getattr(policy, "chunk", 1)
         self._env, self._kwargs = env, kwargs or {}
         self._on_episode = on_episode
@@ -271,9 +270,7 @@ class Rollout:
             infos = [{**info, EXPERT_KEY: label} for info, label in zip(infos, labels, strict=True)]
             if self._force is not None:
                 forced = [self._force(i, label) for i, label in zip(ids, labels, strict=True)]
-        if self._needs_state:
-            states = self.slots.get_state(ids)
-            infos = [{**info, STATE_KEY: state} for info, state in zip(infos, states, strict=True)]
+        infos = with_states(self.policy, self.slots, ids, infos)
         acted = self.policy.act(
             stack(self.slots.observation_space, [slot.observation for slot in slots]),
             [slot.memory for slot in slots],
@@ -291,3 +288,10 @@ class Rollout:
                 Step(slot.observation, action, record=record, label=label if self._label else None)
             )
         self.slots.send(ids, actions)
+
+
+def with_states(policy: Any, slots: SlotsLike, ids: Sequence[int], infos: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the infos of ``ids`` with the exact states of their environments, for a policy that needs them."""
+    if not getattr(policy, "needs_state", False):
+        return infos
+    return [{**info, STATE_KEY: state} for info, state in zip(infos, slots.get_state(ids), strict=True)]

@@ -86,6 +86,11 @@ class OnPolicy(Trainer[Learner]):
         super().__init__(policy, env_id, **others)
 
     def _collector(self, env_id: str, kwargs: Mapping[str, Any] | None) -> Collector:
+        if not self.policy.has_density:
+            raise TypeError(
+                f"{type(self).__name__} needs log-probabilities, and this {type(self.policy).__name__} decides "
+                "without a density: train it by BC or DAgger"
+            )
         if self.options.advantage == "gae" and getattr(self.policy, "critic", None) is None:
             if not callable(add := getattr(self.policy, "add_critic", None)):
                 raise TypeError(
@@ -93,11 +98,6 @@ class OnPolicy(Trainer[Learner]):
                     "'critic' that gives values"
                 )
             add()
-        if not self.policy.has_density:
-            raise TypeError(
-                f"{type(self).__name__} needs log-probabilities, and this {type(self.policy).__name__} decides "
-                "without a density: train it by BC or DAgger"
-            )
         learnable(self.policy)
         return Collector(self.policy, env_id, self.options, kwargs=kwargs, scorers=self._scorers)
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
-from tetrathlon.agents.policy import STATE_KEY, Policy
+from tetrathlon.agents.policy import Policy
+from tetrathlon.agents.rollout import with_states
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.envs.slots import Lost, Ready, SlotsLike
 from tetrathlon.envs.spaces import stack, unstack
@@ -152,26 +153,27 @@ class Teacher:
         if self.asking.query == "disagree" and ids:
             was_training = self.policy.training
             self.policy.eval()  # only a look: nothing is counted by it
-            own = _answers(self.policy, slots, self._observed(slots, ids), self._infos(ids), chunk=1)
+            own = self._answers(self.policy, slots, ids, chunk=1)
             self.policy.train(was_training)
             assert self.proxy is not None
-            other = _answers(self.proxy, slots, self._observed(slots, ids), self._infos(ids), chunk=1)
+            other = self._answers(self.proxy, slots, ids, chunk=1)
             return {i for i, one, two in zip(ids, own, other, strict=True) if not self.agrees(one, two)}
         return set(ids)
 
     def _ask(self, slots: SlotsLike, ids: Sequence[int], k: int) -> list[Any]:
         if self.expert is None:
             return slots.expert(ids, k)
-        infos = self._infos(ids)
-        if getattr(self.expert, "needs_state", False):
-            infos = [{**info, STATE_KEY: state} for info, state in zip(infos, slots.get_state(ids), strict=True)]
-        return _answers(self.expert, slots, self._observed(slots, ids), infos, chunk=k)
+        return self._answers(self.expert, slots, ids, chunk=k)
 
-    def _observed(self, slots: SlotsLike, ids: Sequence[int]) -> Any:
-        return stack(slots.observation_space, [self._seen[i].observation for i in ids])
-
-    def _infos(self, ids: Sequence[int]) -> list[dict[str, Any]]:
-        return [self._seen[i].info for i in ids]
+    def _answers(self, who: Any, slots: SlotsLike, ids: Sequence[int], chunk: int) -> list[Any]:
+        """Return what somebody would do in each of ``ids``: an action, or a chunk of them."""
+        observations = stack(slots.observation_space, [self._seen[i].observation for i in ids])
+        if (asked := getattr(who, "act", None)) is None:
+            actions = who(observations)
+        else:
+            infos = with_states(who, slots, ids, [self._seen[i].info for i in ids])
+            actions = asked(observations, infos=infos, greedy=True).actions
+        return list(actions) if chunk > 1 else unstack(slots.action_space, actions, len(ids))
 
     def _action(self, label: Any) -> Any:
         """Return what is done of a label: all of it, or the first action of a chunk that is played step by step."""
@@ -208,13 +210,6 @@ class _Taught:
 
     def expert(self, ids: Sequence[int], k: int = 1) -> list[Any]:
         return self._teacher.labels(self._slots, ids, k)
-
-
-def _answers(expert: Any, slots: SlotsLike, observations: Any, infos: list[dict[str, Any]], chunk: int) -> list[Any]:
-    """Return N actions, or N chunks of them, for N observations."""
-    asked = getattr(expert, "act", None)
-    actions = expert(observations) if asked is None else asked(observations, infos=infos, greedy=True).actions
-    return list(actions) if chunk > 1 else unstack(slots.action_space, actions, len(infos))
 
 
 def _alike(one: Any, other: Any, tolerance: float) -> bool:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.contender import ContenderError
-from tetrathlon.benchmarks.speed_comparison import Comparison
+from tetrathlon.benchmarks.speed_comparison import Comparison, chosen
 from tetrathlon.benchmarks.speed_contender import Contender
 
 _PROGRAM = Path(__file__).parent / "assets" / "robot_speed" / "steps.py"
@@ -83,17 +83,11 @@ class RobotSpeed:
             ContenderError: A contender failed.
             ValueError: An option is out of its range.
         """
-        names = [comparison.name for comparison in comparisons]
-        if unknown := [name for name in self.only if name not in names]:
-            raise ValueError(f"--only must name some of {', '.join(names)}, got {', '.join(unknown)}")
-        if self.rounds < 1 or not self.seconds > 0:
-            raise ValueError(f"--rounds must be at least 1 and --seconds above 0, got {self.rounds} and {self.seconds}")
         measured = []
-        for comparison in comparisons:
-            if not self.only or comparison.name in self.only:
-                row = comparison.run((sys.executable, sys.executable), self.rounds, self.seconds)
-                measured.append(_in_steps(row, comparison.ours.options))
-                _show(measured[-1], Console())
+        for comparison in chosen(comparisons, self.only, self.rounds, self.seconds):
+            row = comparison.run((sys.executable, sys.executable), self.rounds, self.seconds)
+            measured.append(_in_steps(row, comparison.ours.options))
+            _show(measured[-1], Console())
         result = {"command": self._command(), "made": machine.now(), "commit": machine.commit(), **machine.describe()}
         if self.out is not None:
             self.out.write_text(json.dumps({**result, "comparisons": measured}, indent=1) + "\n", "utf-8")

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.contender import ContenderError
-from tetrathlon.benchmarks.speed_comparison import Comparison
+from tetrathlon.benchmarks.speed_comparison import Comparison, chosen
 from tetrathlon.benchmarks.speed_contender import PROGRAMS, Contender
 
 
@@ -120,15 +120,8 @@ class Speed:
         Raises:
             ValueError: An option is out of its range.
         """
-        names = [comparison.name for comparison in comparisons]
-        if unknown := [name for name in self.only if name not in names]:
-            raise ValueError(f"--only must name some of {', '.join(names)}, got {', '.join(unknown)}")
-        if self.rounds < 1 or not self.seconds > 0:
-            raise ValueError(f"--rounds must be at least 1 and --seconds above 0, got {self.rounds} and {self.seconds}")
         console, measured = Console(), []
-        for comparison in comparisons:
-            if self.only and comparison.name not in self.only:
-                continue
+        for comparison in chosen(comparisons, self.only, self.rounds, self.seconds):
             try:
                 measured.append(comparison.run((sys.executable, str(self.peers)), self.rounds, self.seconds))
             except ContenderError as error:  # the others still count

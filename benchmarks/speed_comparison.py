@@ -64,6 +64,20 @@ class Comparison:
         }
 
 
+def chosen(comparisons: Sequence[Comparison], only: Sequence[str], rounds: int, seconds: float) -> list[Comparison]:
+    """Return the comparisons that a command line asks for: all, or those named by ``--only``.
+
+    Raises:
+        ValueError: There is none of a name, or ``--rounds`` or ``--seconds`` is out of its range.
+    """
+    names = [comparison.name for comparison in comparisons]
+    if unknown := [name for name in only if name not in names]:
+        raise ValueError(f"--only must name some of {', '.join(names)}, got {', '.join(unknown)}")
+    if rounds < 1 or not seconds > 0:
+        raise ValueError(f"--rounds must be at least 1 and --seconds above 0, got {rounds} and {seconds}")
+    return [comparison for comparison in comparisons if not only or comparison.name in only]
+
+
 def _episodes_in(runner: Runner, seconds: float) -> int:
     """Warm ``runner`` up and return how many episodes it plays in about ``seconds``."""
     episodes = 1

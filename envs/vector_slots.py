@@ -158,9 +158,7 @@ class VectorSlots:
         if (batched := getattr(self._venv.unwrapped, "set_states", None)) is not None:
             if not self._begun:
                 self._begin()
-            ordered = sorted(zip(ids, states, strict=True), key=lambda pair: pair[0])  # as MuJoCo wants its rows
-            ids = [i for i, _ in ordered]
-            observations, infos = batched(ids, [state for _, state in ordered])
+            observations, infos = batched(ids, states)
             items = unstack(self.observation_space, observations, len(self))
             restored = [(items[i], unbatch_info(infos, i)) for i in ids]
         else:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tetrathlon.envs.robots.arm import Arm
 from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.steering import length
-from tetrathlon.envs.robots.task import Places, Situation
+from tetrathlon.envs.robots.task import Places, Situation, Task
 
-TURNS = 0.3
-"""Radians that things are turned at most: the hand keeps its own turn, and its fingers close along y."""
-SCALE = 0.026
-"""Half the width of a cube, in metres, so that the open gripper goes around it however it is turned."""
 OPEN, CLOSED = -1.0, 1.0
 """The gripper's command."""
 _AROUND = 0.025  # metres between the fingertips and the centre of what they are around
@@ -53,21 +51,22 @@ def take(now: Situation) -> tuple[np.ndarray, np.ndarray]:
     return goal, np.where(at, CLOSED, OPEN)
 
 
-def reachable(robot: Robot, radius: float, objects: Places, target: int) -> bool:
-    """Tell whether nothing stands where the fingers have to go.
+class GraspTask(Task):
+    """A task in which an object is taken: it is small and turned enough for the gripper, which has room around it."""
 
-    Args:
-        robot: Who plays.
-        radius: Of the largest object, in metres.
-        objects: Where they are.
-        target: Which is to be taken.
-    """
-    x, y, _ = objects[target]
-    return all(
-        abs(u - x) > _CLOSED_HALF + radius or abs(v - y) > _OPEN_HALF + radius
-        for k, (u, v, _) in enumerate(objects)
-        if k != target
-    )
+    shapes = ("cube", "cylinder", "brick")
+    scale = 0.026  # so that the open gripper goes around it however it is turned
+    turns = 0.3  # the hand keeps its own turn, and its fingers close along y
+
+    def fits(self, robot: Robot, objects: Places, places: Sequence[Sequence[float]], target: int, place: int) -> bool:
+        """See :meth:`Task.fits`: nothing stands where the fingers have to go."""
+        x, y, _ = objects[target]
+        radius = 1.7 * self.scale  # of the largest object
+        return all(
+            abs(u - x) > _CLOSED_HALF + radius or abs(v - y) > _OPEN_HALF + radius
+            for k, (u, v, _) in enumerate(objects)
+            if k != target
+        )
 
 
 def _arm(now: Situation) -> Arm:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy as np
 from tetrathlon.envs.robots import grasp
 from tetrathlon.envs.robots.environment import RobotEnv
 from tetrathlon.envs.robots.instruction import Wordings
-from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.steering import length
-from tetrathlon.envs.robots.task import Places, Situation, Task
+from tetrathlon.envs.robots.task import Situation
 from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
 HEIGHT = 0.08
@@ -22,7 +20,7 @@ _SLOW = 0.2  # metres a second: what is faster was thrown, or falls
 _FAR = 0.4  # metres between hand and object from where coming nearer counts
 
 
-class Lifting(Task):
+class Lifting(grasp.GraspTask):
     """The object has to be in the gripper, above where it lay."""
 
     verb = 2
@@ -38,9 +36,6 @@ class Lifting(Task):
             "grasp and raise",
         )
     )
-    shapes = ("cube", "cylinder", "brick")
-    scale = grasp.SCALE
-    turns = grasp.TURNS
     seconds = 5.0
 
     def success(self, now: Situation) -> np.ndarray:
@@ -51,10 +46,6 @@ class Lifting(Task):
         """See :meth:`Task.progress`; a third is for coming near, the rest for the height."""
         near = 1.0 - np.clip(length(now.hand - now.thing) / _FAR, 0.0, 1.0)
         return (near + 2.0 * np.clip(_height(now) / HEIGHT, 0.0, 1.0)) / 3.0
-
-    def fits(self, robot: Robot, objects: Places, places: Sequence[Sequence[float]], target: int, place: int) -> bool:
-        """See :meth:`Task.fits`: the fingers have room."""
-        return grasp.reachable(robot, 1.7 * self.scale, objects, target)
 
     def expert(self, now: Situation) -> np.ndarray:
         """See :meth:`Task.expert`."""

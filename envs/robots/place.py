@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy as np
 from tetrathlon.envs.robots import grasp
 from tetrathlon.envs.robots.environment import RobotEnv
 from tetrathlon.envs.robots.instruction import Wordings
-from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.scene import BIN_FLOOR, BIN_HALF, PLATE_HEIGHT, ZONE_RADIUS
 from tetrathlon.envs.robots.steering import length
-from tetrathlon.envs.robots.task import Places, Situation, Task
+from tetrathlon.envs.robots.task import Situation
 from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
 CLEAR = 0.042
@@ -25,7 +23,7 @@ _CARRY = 0.14  # metres above the table at which the hand carries
 _FAR = 0.4  # metres between hand and object from where coming nearer counts
 
 
-class Placing(Task):
+class Placing(grasp.GraspTask):
     """The object has to rest in the place, and the gripper to have let it go.
 
     Attributes:
@@ -33,9 +31,6 @@ class Placing(Task):
         drop: Metres above that at which the expert lets go.
     """
 
-    shapes = ("cube", "cylinder", "brick")
-    scale = grasp.SCALE
-    turns = grasp.TURNS
     seconds = 8.0
     floor: ClassVar[float]
     drop: ClassVar[float]
@@ -61,10 +56,6 @@ class Placing(Task):
         near = np.where(there, 1.0, 1.0 - np.clip(length(now.hand - now.thing) / _FAR, 0.0, 1.0))
         way = np.where(there, 1.0, np.clip(1.0 - left / whole, 0.0, 1.0))
         return (near + 2.0 * way) / 3.0
-
-    def fits(self, robot: Robot, objects: Places, places: Sequence[Sequence[float]], target: int, place: int) -> bool:
-        """See :meth:`Task.fits`: the fingers have room."""
-        return grasp.reachable(robot, 1.7 * self.scale, objects, target)
 
     def _down(self, now: Situation, above: float) -> np.ndarray:
         """Return whether the object is in the place, at most so far above its floor, bool [N]."""

@@ -12,12 +12,11 @@ from tetrathlon.envs.robots.environment import RobotEnv
 from tetrathlon.envs.robots.instruction import Wordings
 from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.scene import ZONE_RADIUS, Shape
-from tetrathlon.envs.robots.steering import bend, length, limit, ramp
+from tetrathlon.envs.robots.steering import bend, direction, length, limit, quarter_turn, ramp
 from tetrathlon.envs.robots.task import Places, Situation, Task
 from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
-CLEAR = 0.02
-"""Metres between finger and object when it goes around it."""
+_CLEAR = 0.02  # metres between finger and object when it goes around it
 _CORRIDOR = 0.02
 _LOW, _HIGH = 0.01, 0.12  # metres above the table at which an arm pushes and travels
 _PACE = 0.012  # metres a step of an arm while pushing: it is heavy, and would bat things away
@@ -62,13 +61,17 @@ class Push(Task):
             along, across = float(offset @ ahead), float(abs(offset @ np.array((-ahead[1], ahead[0]))))
             if -0.1 - radius < along < far + radius and across < 2 * radius + _CORRIDOR:
                 return False
-        behind = start - ahead * (self.reach + CLEAR + 0.01)
+        behind = start - ahead * (self.reach + _CLEAR + 0.01)
         return bool((behind > robot.low[:2]).all() and (behind < robot.high[:2]).all())
 
     @property
     def reach(self) -> float:
         """Metres between a finger that touches the object and its centre."""
         return self.scale * 1.5 + 0.02
+
+    def behind(self, things: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+        """Return where the hand is before it pushes objects [N, 2] into directions [N, 2]."""
+        return things - ahead * (self.reach + _CLEAR)
 
     def towards(self, robot: Robot, things: np.ndarray, goals: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return where the expert pushes objects next, [N, 2].
@@ -91,11 +94,11 @@ class Push(Task):
         at = hand[:, :2]
         others = now.others[..., :2]
         way = self.towards(robot, thing, now.goal[:, :2], others) - thing
-        ahead = way / np.maximum(length(way), 1e-6)[:, None]
-        side = np.stack([-ahead[:, 1], ahead[:, 0]], axis=-1)
+        ahead = direction(way)
+        side = quarter_turn(ahead)
         along = ((at - thing) * ahead).sum(axis=-1, keepdims=True)
         across = ((at - thing) * side).sum(axis=-1, keepdims=True)
-        behind = thing - ahead * (self.reach + CLEAR)
+        behind = self.behind(thing, ahead)
         low, high = robot.low[:2], robot.high[:2]
         cramped = ((behind < low) | (behind > high)).any(axis=-1, keepdims=True)
         behind = np.clip(behind, low, high)
@@ -108,9 +111,9 @@ class Push(Task):
             target[:] = self._from_above(hand, in_line, pushing, behind)
         else:
             back = limit((behind - at) / _SLOWING)
-            back = bend(back, at, thing, self.reach + 0.25 * CLEAR, soft=0.03, towards=-ahead)
+            back = bend(back, at, thing, self.reach + 0.25 * _CLEAR, soft=0.03, towards=-ahead)
             for k in range(others.shape[1]):
-                back = bend(back, at, others[:, k], self.reach + 0.25 * CLEAR, soft=0.02)
+                back = bend(back, at, others[:, k], self.reach + 0.25 * _CLEAR, soft=0.02)
             width = np.where(cramped, 0.035, 0.012 + 0.2 * np.maximum(-along - self.reach, 0.0))
             lined_up = ramp(-np.abs(across), -2.2 * width, -width) * ramp(-along, 0.4 * self.scale, 0.9 * self.scale)
             pushing = ahead - side * np.clip(across / 0.015, -1.0, 1.0)

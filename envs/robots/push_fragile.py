@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tetrathlon.envs.robots.environment import RobotEnv
-from tetrathlon.envs.robots.push import CLEAR, Push
+from tetrathlon.envs.robots.push import Push
 from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.scene import ZONE_RADIUS
-from tetrathlon.envs.robots.steering import around, length
+from tetrathlon.envs.robots.steering import around, direction, length
 from tetrathlon.envs.robots.task import Places
 from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
@@ -69,7 +69,7 @@ class CarefulPush(Push):
         at = np.array(objects[target][:2])
         for _ in range(_LONGEST_WALK):
             way = self.towards(robot, at[None], end[None], others[None])[0] - at
-            behind = self._behind(at[None], way[None])[0]
+            behind = self.behind(at[None], direction(way[None]))[0]
             inside = (behind > robot.low[:2]).all() and (behind < robot.high[:2]).all()
             if not inside or (length(others - behind) < self.reach).any():
                 return False
@@ -90,15 +90,11 @@ class CarefulPush(Push):
         for angle in _TURNS:
             turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
             way = (first - things) @ turn
-            gaps = length(others - self._behind(things, way)[:, None])
+            gaps = length(others - self.behind(things, direction(way))[:, None])
             free = open_ & (gaps > self.reach).all(axis=-1)
             chosen = np.where(free[:, None], way, chosen)
             open_ &= ~free
         return things + chosen
-
-    def _behind(self, things: np.ndarray, ways: np.ndarray) -> np.ndarray:
-        """Return where the hand is before it pushes objects that way, [N, 2]."""
-        return things - ways / np.maximum(length(ways), 1e-6)[:, None] * (self.reach + CLEAR)
 
 
 class PushFragile(RobotEnv):

@@ -10,6 +10,16 @@ def length(vectors: np.ndarray) -> np.ndarray:
     return np.sqrt((vectors * vectors).sum(axis=-1))
 
 
+def direction(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors [N, D] brought to length 1; one of no length stays."""
+    return vectors / np.maximum(length(vectors), 1e-6)[:, None]
+
+
+def quarter_turn(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors [N, 2] turned to the left by a right angle."""
+    return np.stack([-vectors[:, 1], vectors[:, 0]], axis=-1)
+
+
 def limit(vectors: np.ndarray) -> np.ndarray:
     """Return vectors [N, D], those that are longer than 1 shortened to it."""
     return vectors / np.maximum(length(vectors), 1.0)[:, None]
@@ -43,7 +53,7 @@ def bend(
     offset = at - centre
     far = np.maximum(length(offset), 1e-6)[:, None]
     out = offset / far
-    along = np.stack([-out[:, 1], out[:, 0]], axis=-1)
+    along = quarter_turn(out)
     aim = velocity if towards is None else towards
     sense = np.where((along * aim).sum(axis=-1, keepdims=True) >= 0, 1.0, -1.0)
     inwards = np.maximum(-(velocity * out).sum(axis=-1, keepdims=True), 0.0) * ramp(-far, -radius - soft, -radius)
@@ -71,7 +81,7 @@ def around(
     way = goal - at
     far = length(way)
     ahead = way / np.maximum(far, 1e-9)[:, None]
-    side = np.stack([-ahead[:, 1], ahead[:, 0]], axis=-1)
+    side = quarter_turn(ahead)
     for m in range(obstacles.shape[1]):
         offset = obstacles[:, m] - at
         along = (offset * ahead).sum(axis=-1)

@@ -389,7 +389,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
             if state["rng"] is not None:
                 self._rngs[i] = np.random.Generator(np.random.PCG64())
                 self._rngs[i].bit_generator.state = copy.deepcopy(state["rng"])  # type: ignore[union-attr]
-        rows = np.asarray(ids, dtype=int)
+        rows = np.sort(np.asarray(ids, dtype=int))  # as MuJoCo wants them
         self.randomization.apply(rows)
         self.world.settle(rows)
         begun = rows[[self._instances[i] is not None and self._steps[i] == 0 for i in rows]]
