@@ -126,7 +126,8 @@ class ActorCritic(TrainablePolicy):
         In training mode the statistics of observations are gathered here, out of what is learnt from: an evaluation
         does not move them, and whatever is played costs nothing more. They count from the first action after an
         update on, so that a batch is evaluated by those that it was played by; where others acted there is nothing to
-        agree with, and they count at once.
+        agree with, and they count at once. From then on they stay as they are while the policy learns from its own
+        play: statistics that move under a trained network change what it does without a step of any optimizer.
 
         Raises:
             ValueError: A label or somebody else's action is none of the space.
@@ -141,9 +142,11 @@ class ActorCritic(TrainablePolicy):
             chunk=self.distribution.chunk,
         )
         if self.norm is not None and self.training and "observation" in decisions.inputs:
-            self.norm.gather(decisions.inputs["observation"][decisions.episode >= 0])
+            if learn != "own" or not self.norm.settled:
+                self.norm.gather(decisions.inputs["observation"][decisions.episode >= 0])
             if learn != "own":
                 self.norm.fold()
+                self.norm.settled.fill_(True)
         return decisions
 
     def evaluate(self, decisions: Decisions) -> Evaluation:

@@ -18,8 +18,8 @@ from tetrathlon.agents.result import MOST_MESSAGES, Result, counts
 from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.envs.codec import encode
 from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.pool import make_slots
 from tetrathlon.envs.registry import domain_of, known_id, make, split_argument
-from tetrathlon.envs.slots import Slots
 
 _MOST_SLOTS = 16
 
@@ -119,7 +119,7 @@ def evaluate(
         actor = make_policy(policy, probe, seed=_part_seed(seed, len(done)), temperature=temperature)
         answer_in = getattr(probe.unwrapped, "answer_in", None)
         if starts:
-            pool = Slots(lambda: make(env_id, **kwargs), min(slots or _MOST_SLOTS, len(starts)))
+            pool = make_slots(env_id, min(slots or _MOST_SLOTS, len(starts)), kwargs)
             with contextlib.closing(pool):
                 rollout = Rollout(actor, pool, starts, greedy=greedy, env=env_id, kwargs=kwargs, on_episode=keep)
                 done = by_start([*done.values(), *rollout.episodes()], seeds, samples)

@@ -21,9 +21,12 @@ class RunningNorm(nn.Module):
 
     Attributes:
         due: bool, whether an update has begun since the last :meth:`fold`: time for another before the next action.
+        settled: bool, whether a policy has learnt what others did by these statistics; whoever gathers what it then
+            does by itself would change what it has learnt.
     """
 
     due: Tensor
+    settled: Tensor
     count: Tensor
     mean: Tensor
     squares: Tensor
@@ -37,6 +40,7 @@ class RunningNorm(nn.Module):
         super().__init__()
         self.clip = clip
         self.register_buffer("due", torch.zeros((), dtype=torch.bool))
+        self.register_buffer("settled", torch.zeros((), dtype=torch.bool))
         for prefix in ("", "new_"):
             self.register_buffer(f"{prefix}count", torch.zeros((), dtype=torch.float64))
             for name in ("mean", "squares"):

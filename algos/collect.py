@@ -14,9 +14,9 @@ from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.algos.starts import Starts
 from tetrathlon.algos.teacher import Teacher
 from tetrathlon.envs.episode import Episode, scorable
-from tetrathlon.envs.registry import known_id, make, make_batched, split_argument
-from tetrathlon.envs.slots import Slots, SlotsLike
-from tetrathlon.envs.vector_slots import VectorSlots
+from tetrathlon.envs.pool import make_slots
+from tetrathlon.envs.registry import known_id, split_argument
+from tetrathlon.envs.slots import SlotsLike
 
 Scorer = Callable[[Sequence[Episode]], Sequence[float | None]]
 """Scores N finished episodes at once: a reward model, a judge. None or NaN: it cannot be told, and the episode teaches
@@ -42,7 +42,8 @@ class Play:
     slots: int | None = None
     """How many episodes are under way at once; None: all of an update, up to 256."""
     vector: Literal["auto", "no"] = "auto"
-    """Whether a batched environment is used, where there is one and ``horizon`` is given."""
+    """Whether an environment is played in its own batch, where it has one; without ``horizon`` that must start a slot
+    from a seed."""
     resample: int = 0
     """How often an update may play as many starts again, to take the place of groups without a signal (dynamic
     sampling: DAPO, section 3.2)."""
@@ -134,13 +135,9 @@ class Collector:
 
     def _make_own_slots(self) -> SlotsLike:
         play = self.play
-        if play.horizon:
-            venv = make_batched(self.env_id, play.groups, **self.kwargs) if play.vector == "auto" else None
-            if venv is not None:
-                return VectorSlots(venv, seed=self.starts.next())
-            return Slots(lambda: make(self.env_id, **self.kwargs), play.groups)
-        most = play.groups * play.group_size
-        return Slots(lambda: make(self.env_id, **self.kwargs), min(play.slots or _MOST_SLOTS, most))
+        n = play.groups if play.horizon else min(play.slots or _MOST_SLOTS, play.groups * play.group_size)
+        seed = self.starts.next if play.horizon else None
+        return make_slots(self.env_id, n, self.kwargs, vector=play.vector == "auto", seed=seed)
 
     def collect(self, version: int = 0) -> Collected:
         """Play what an update learns from.
@@ -240,7 +237,7 @@ class Collector:
         """Give the starts of ``groups`` groups; None: without an end."""
         given = 0
         while groups is None or given < groups:
-            seed = None if self._slots.lockstep else self.starts.next()  # a vector environment was seeded as a whole
+            seed = self.starts.next() if self._slots.seeded else None
             group = None if self.play.horizon else self.starts.cursor
             given += 1
             for _ in range(self.play.group_size):

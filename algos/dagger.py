@@ -52,7 +52,8 @@ class DAgger(Imitation):
         """Environment steps a slot and update; 0: whole episodes. What is not finished is learnt from too, and goes on
         in the next update, but for a checkpoint, which begins all episodes anew."""
         vector: Literal["auto", "no"] = "auto"
-        """Whether a batched environment is used, where there is one and ``horizon`` is given."""
+        """Whether an environment is played in its own batch, where it has one; without ``horizon`` that must start a
+        slot from a seed."""
         beta: float = 1.0
         """How often the expert acts in the first update, as a share of steps or episodes (``mix``)."""
         beta_decay: float = 0.0

@@ -195,7 +195,7 @@ class _Taught:
     def __init__(self, slots: SlotsLike, teacher: Teacher) -> None:
         self._slots, self._teacher = slots, teacher
         self.observation_space, self.action_space = slots.observation_space, slots.action_space
-        self.lockstep = slots.lockstep
+        self.lockstep, self.seeded = slots.lockstep, slots.seeded
         self.reset, self.send, self.drop = slots.reset, slots.send, slots.drop
         self.get_state, self.set_state, self.close = slots.get_state, slots.set_state, slots.close
 

@@ -16,6 +16,7 @@ from gymnasium.envs.registration import find_highest_version
 NAMESPACE = "tetrathlon"
 PLUGIN_GROUP = "tetrathlon.envs"
 """Entry points of this group are called once, to register environments of other packages."""
+_OF_MAKE = frozenset({"max_episode_steps", "disable_env_checker"})
 
 _IDS: dict[str, str] = {
     "Arithmetic-v0": "tetrathlon.envs.text.arithmetic:Arithmetic",
@@ -126,13 +127,16 @@ def make(env_id: str, **kwargs: Any) -> gym.Env[Any, Any]:
 def make_batched(env_id: str, n: int, **kwargs: Any) -> gym.vector.VectorEnv[Any, Any, Any] | None:
     """Make N copies that step as one; None where an environment has no batched form of its own.
 
+    What Gymnasium's ``make`` puts around an environment no batch has: where a wrapper is asked for there is none.
+
     Args:
         env_id: As :func:`make` takes it.
         n: N.
         **kwargs: Constructor arguments.
     """
     env_id = known_id(env_id)
-    if gym.spec(env_id.rpartition(":")[2]).vector_entry_point is None:
+    spec = gym.spec(env_id.rpartition(":")[2])
+    if spec.vector_entry_point is None or spec.additional_wrappers or _OF_MAKE & kwargs.keys():
         return None
     return gym.make_vec(env_id, n, vectorization_mode="vector_entry_point", **kwargs)
 

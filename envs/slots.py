@@ -53,6 +53,8 @@ class SlotsLike(Protocol):
     action_space: gym.Space[Any]
     lockstep: bool
     """Whether a slot's restart may wait for the next actions of all others."""
+    seeded: bool
+    """Whether a slot can start from a seed of its own."""
 
     def __len__(self) -> int: ...
     def reset(
@@ -102,6 +104,7 @@ class Slots:
     """
 
     lockstep = False
+    seeded = True
 
     def __init__(self, make: Callable[[], gym.Env[Any, Any]], n: int, *, threads: int = 0) -> None:
         if n < 1:

@@ -43,10 +43,10 @@ class VectorSlots:
             )
         self._venv = venv
         self._mode = AutoresetMode(mode)
-        self._masked = isinstance(venv.unwrapped, SyncVectorEnv | AsyncVectorEnv) or bool(
+        self.seeded = isinstance(venv.unwrapped, SyncVectorEnv | AsyncVectorEnv) or bool(
             venv.metadata.get("masked_reset")
         )
-        if self._mode is AutoresetMode.DISABLED and not self._masked:
+        if self._mode is AutoresetMode.DISABLED and not self.seeded:
             raise ValueError(f"{venv} neither resets by itself nor by mask: a slot could never restart")
         inner = venv.unwrapped
         if self._mode is AutoresetMode.NEXT_STEP and isinstance(inner, AsyncVectorEnv) and not inner.shared_memory:
@@ -88,7 +88,7 @@ class VectorSlots:
         ids = check_ids(ids, len(self))
         seeds = [None] * len(ids) if seeds is None else [None if seed is None else int(seed) for seed in seeds]
         options = [None] * len(ids) if options is None else list(options)
-        if self._masked:
+        if self.seeded:
             self._reset_masked(ids, seeds, options)
         elif any(seed is not None for seed in seeds) or any(option for option in options):
             raise ValueError(
@@ -216,8 +216,8 @@ class VectorSlots:
     def _begin(self) -> None:
         """Reset the vector as a whole, which it needs once."""
         self._begun = True
-        observations, infos = self._venv.reset(seed=None if self._masked else self._seed)
-        if not self._masked:
+        observations, infos = self._venv.reset(seed=None if self.seeded else self._seed)
+        if not self.seeded:
             items = unstack(self.observation_space, observations, len(self))
             self._fresh = {i: (items[i], unbatch_info(infos, i)) for i in range(len(self))}
 
@@ -237,7 +237,10 @@ class VectorSlots:
         self._done.append(Ready(i, observation, info=info, started=True))
 
     def _step(self) -> None:
-        if self._mode is AutoresetMode.DISABLED and (stale := self._over & ~self._live).any():
+        idle = ~(self._live | self._starting)
+        if (rest := getattr(self._venv.unwrapped, "rest", None)) is not None:
+            rest(np.flatnonzero(idle))
+        elif self._mode is AutoresetMode.DISABLED and (stale := self._over & idle).any():
             self._venv.reset(options={"reset_mask": stale.copy()})
             self._over &= ~stale
         actions = [self._actions.pop(i, self._null) for i in range(len(self))]

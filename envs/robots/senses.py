@@ -51,6 +51,8 @@ class Senses:
         self._observation, self._size, self._quality = observation, image_size, quality
         self._cameras = [now.robot.camera, *(["wrist"] if wrist_image else [])]
         self._goal_steps = goal_steps
+        shape = (now.world.n, image_size, image_size, 3)
+        self._seen = [np.zeros(shape, np.uint8) for _ in self._cameras] if observation == "pixels" else []
 
     def space(self) -> spaces.Space[Any]:
         """Return the space of one observation."""
@@ -67,30 +69,36 @@ class Senses:
             }
         )
 
-    def observe(self, instances: Sequence[Instance | None], steps: np.ndarray) -> Any:
+    def observe(self, instances: Sequence[Instance | None], steps: np.ndarray, ids: Sequence[int]) -> Any:
         """Return N observations, batched.
 
         Args:
             instances: One a simulation; None where nothing has begun.
             steps: Control steps that were made, [N].
+            ids: Of which pictures are drawn; of the others they are what they were.
         """
         feelings = self._now.robot.feel(self._now.world)
         if self._observation == "state":
             return _finite(np.concatenate([feelings, self._task.features(self._now)], axis=1))
-        seen = dict(zip(("image", "wrist_image"), self._pictures(instances, self._size, self._cameras), strict=False))
+        if len(ids):
+            fresh = self._pictures(instances, self._size, self._cameras, ids)
+            for kept, drawn in zip(self._seen, fresh, strict=True):
+                kept[ids] = drawn
+        seen = dict(zip(("image", "wrist_image"), (kept.copy() for kept in self._seen), strict=False))
         hidden = np.zeros(len(steps), dtype=bool) if self._goal_steps is None else steps >= self._goal_steps
         said = ("" if each is None or hidden[i] else each.instruction for i, each in enumerate(instances))
         return {**seen, "state": _finite(feelings), "instruction": tuple(said)}
 
     def pictures(self, instances: Sequence[Instance | None], size: int) -> np.ndarray:
         """Return what the robot's own camera sees, uint8 [N, size, size, 3]."""
-        return self._pictures(instances, size, self._cameras[:1])[0]
+        return self._pictures(instances, size, self._cameras[:1], range(len(instances)))[0]
 
-    def _pictures(self, instances: Sequence[Instance | None], size: int, cameras: Sequence[str]) -> np.ndarray:
+    def _pictures(
+        self, instances: Sequence[Instance | None], size: int, cameras: Sequence[str], ids: Sequence[int]
+    ) -> np.ndarray:
         world = self._now.world
         camera = Camera(world.scene, size, self._quality)
-        looks = [self._look(i, instance) for i, instance in enumerate(instances)]
-        return camera.pictures(world, range(world.n), cameras, looks)
+        return camera.pictures(world, ids, cameras, [self._look(i, instances[i]) for i in ids])
 
     def _look(self, i: int, instance: Instance | None) -> dict[str, np.ndarray]:
         """Return the model's fields that look otherwise in simulation ``i``."""

@@ -139,10 +139,9 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         self._instances: list[Instance | None] = [None] * n
         self._steps = np.zeros(n, dtype=np.int64)
         self._ignored = np.zeros(n, dtype=np.int64)
-        self._over = np.ones(n, dtype=bool)
+        self._over, self._resting = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
         self._progress = np.zeros(n)
-        size = len(self.robot.actions)
-        shape = (size,) if self.chunk == 1 else (self.chunk, size)
+        shape = (len(self.robot.actions),) if self.chunk == 1 else (self.chunk, len(self.robot.actions))
         self.single_action_space = spaces.Box(-1.0, 1.0, shape, np.float32)
         self.single_observation_space = self._senses.space()
         self.action_space = batch_space(self.single_action_space, n)
@@ -181,7 +180,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
             if (number := seeds[i]) is not None:
                 self._rngs[i] = seeding.np_random(number)[0]
         self._begin(ids, options)
-        return self._observe(), start_infos(self._instances, self.max_steps, ids)
+        return self._observe(ids), start_infos(self._instances, self.max_steps, ids)
 
     def _begin(self, ids: np.ndarray, options: Mapping[str, Any]) -> None:
         world = self.world
@@ -195,7 +194,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         world.settle(ids)
         self.now.start[ids] = world.objects[ids]
         self._steps[ids] = self._ignored[ids] = 0
-        self._over[ids] = False
+        self._over[ids] = self._resting[ids] = False
         self.costs.begin(ids)
         self._progress[ids] = self.task.progress(self.now)[ids]
 
@@ -223,13 +222,13 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         if actions.shape != self.action_space.shape:
             raise ValueError(f"actions must have the shape {self.action_space.shape}, got {actions.shape}")
         actions = actions.reshape(self.num_envs, self.chunk, -1)
-        restarting = self._over.copy()
+        restarting = self._over & ~self._resting
         idle = np.flatnonzero(restarting).tolist()
         if idle and (self._mode is not AutoresetMode.NEXT_STEP or any(self._instances[i] is None for i in idle)):
             raise gym.error.ResetNeeded(f"copies {idle} have no episode; call reset()")
-        outcome = Outcome(self.num_envs, self.chunk, ~restarting)
+        outcome = Outcome(self.num_envs, self.chunk, ~(restarting | self._resting))
         usable = np.isfinite(actions).all(axis=(1, 2))
-        self._ignored += ~usable & ~restarting
+        self._ignored += ~usable & outcome.played
         actions = np.clip(np.where(usable[:, None, None], actions, 0.0), -1.0, 1.0)
         self.costs.open_step()
         for k in range(self.chunk):
@@ -250,7 +249,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         self._over |= over
         if restarting.any():
             infos |= start_infos(self._instances, self.max_steps, np.flatnonzero(restarting))
-        observations = self._observe()
+        observations = self._observe(np.flatnonzero(outcome.played | restarting))
         if self._mode is AutoresetMode.SAME_STEP and over.any():
             observations, infos = self._restart_now(np.flatnonzero(over), observations, infos)
         return observations, outcome.reward(self.reward), outcome.terminated, outcome.truncated, infos
@@ -286,7 +285,11 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         played[ended] = False
         kept = only(infos, played)
         self._begin(ended, {})
-        return self._observe(), {**kept, **final, **start_infos(self._instances, self.max_steps, ended)}
+        return self._observe(ended), {**kept, **final, **start_infos(self._instances, self.max_steps, ended)}
+
+    def rest(self, ids: Sequence[int]) -> None:
+        """Let copies rest until their next reset or state: a step neither simulates nor draws them."""
+        self._resting[list(ids)] = True
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return N pictures of ``render_size``, or None without a render mode."""
@@ -294,8 +297,8 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
             return None
         return tuple(self._senses.pictures(self._instances, size=self.render_size))
 
-    def _observe(self) -> Any:
-        return self._senses.observe(self._instances, self._steps)
+    def _observe(self, ids: np.ndarray) -> Any:
+        return self._senses.observe(self._instances, self._steps, ids)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Ask all N copies; see ``gymnasium.vector.SyncVectorEnv.call``.
@@ -390,7 +393,8 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
                 self._rngs[i] = np.random.Generator(np.random.PCG64())
                 self._rngs[i].bit_generator.state = copy.deepcopy(state["rng"])  # type: ignore[union-attr]
         rows = np.sort(np.asarray(ids, dtype=int))  # as MuJoCo wants them
+        self._resting[rows] = False
         self.randomization.apply(rows)
         self.world.settle(rows)
         begun = rows[[self._instances[i] is not None and self._steps[i] == 0 for i in rows]]
-        return self._observe(), start_infos(self._instances, self.max_steps, begun) if len(begun) else {}
+        return self._observe(rows), start_infos(self._instances, self.max_steps, begun) if len(begun) else {}

@@ -146,6 +146,35 @@ def test_it_imitates() -> None:
     assert np.abs(found.actions - 0.25).max() < 0.1
 
 
+def test_what_was_cloned_is_not_moved_by_the_statistics_of_own_play() -> None:
+    def rows(scale: float) -> list[list[Episode]]:
+        seen = scale * np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+        steps = [Step(each, np.full(2, 0.25), record={"action": np.zeros(2), "logp": np.float32(0)}) for each in seen]
+        steps[-1].terminated = True
+        return [[Episode(steps, seen[-1])]]
+
+    def answers(policy: ControlPolicy) -> np.ndarray:
+        policy.norm.fold()  # type: ignore[union-attr]
+        return np.asarray(policy.act(np.ones((1, 3), np.float32), greedy=True).actions)
+
+    policy = ControlPolicy(NUMBERS, ACTIONS["box"], normalize_observations=True)
+    torch.nn.init.normal_(policy.get_parameter("actor.4.weight"))
+    policy.collate(rows(1.0))
+    first = answers(policy)
+    policy.collate(rows(3.0))
+    assert not np.array_equal(first, answers(policy))  # nothing was learnt by them yet: they follow
+    policy.collate(rows(1.0), learn="action")
+    cloned = answers(policy)
+    policy.collate(rows(3.0))
+    assert np.array_equal(cloned, answers(policy))
+    other = ControlPolicy(NUMBERS, ACTIONS["box"], normalize_observations=True)
+    other.load_state_dict(policy.state_dict())
+    other.collate(rows(3.0))
+    assert np.array_equal(cloned, answers(other))
+    policy.collate(rows(3.0), learn="action")
+    assert not np.array_equal(cloned, answers(policy))
+
+
 def test_labels_are_checked() -> None:
     policy = ControlPolicy(NUMBERS, ACTIONS["discrete"])
     row = [Episode([Step(np.zeros(3, np.float32), 7, terminated=True)], np.zeros(3, np.float32))]

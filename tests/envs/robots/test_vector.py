@@ -11,6 +11,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import tetrathlon  # noqa: F401  (registers the ids)
+from tetrathlon.envs.robots.camera import Camera
 from tetrathlon.envs.robots.push import PushToZone, PushToZoneVector
 from tetrathlon.envs.spaces import unbatch_info
 from tetrathlon.envs.vector_slots import VectorSlots
@@ -92,6 +93,47 @@ class TestAutoreset:
         after = envs.reset(seed=[None, 9, None], options={"reset_mask": np.array([False, True, False])})[0]
         assert np.array_equal(before[[0, 2]], after[[0, 2]])
         assert np.array_equal(after[1], PushToZone(**STATE).reset(seed=9)[0])
+
+
+class TestRest:
+    def test_what_rests_stays_as_it_is_and_the_others_play_on(self) -> None:
+        envs = PushToZoneVector(3, max_steps=4, autoreset_mode=AutoresetMode.DISABLED, **STATE)
+        twin = PushToZoneVector(3, max_steps=4, autoreset_mode=AutoresetMode.DISABLED, **STATE)
+        before = envs.reset(seed=0)[0]
+        twin.reset(seed=0)
+        envs.rest([1])
+        for actions in plays(3, 3):
+            mine, rewards, *_, infos = envs.step(actions)
+            theirs = twin.step(actions)[0]
+        assert np.array_equal(mine[[0, 2]], theirs[[0, 2]])
+        assert np.array_equal(mine[1], before[1])
+        assert rewards[1] == 0 and infos["_is_success"].tolist() == [True, False, True]
+        envs.step(plays(3, 1)[0])
+        envs.rest([0, 2])  # they have ended: nobody has to reset what nobody needs
+        envs.step(plays(3, 1)[0])
+        envs.reset(seed=[None, 1, None], options={"reset_mask": np.array([False, True, False])})
+        assert not np.array_equal(envs.step(plays(3, 1)[0])[0][1], before[1])
+
+    def test_a_picture_is_drawn_where_something_changed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        drawn: list[list[int]] = []
+        pictures = Camera.pictures
+
+        def counted(self: Camera, world: Any, ids: Any, *others: Any) -> np.ndarray:
+            drawn.append(list(ids))
+            return pictures(self, world, ids, *others)
+
+        monkeypatch.setattr(Camera, "pictures", counted)
+        envs = PushToZoneVector(3, image_size=16, autoreset_mode=AutoresetMode.DISABLED)
+        try:
+            envs.reset(seed=0)
+        except gym.error.DependencyNotInstalled as error:
+            pytest.skip(str(error))
+        envs.rest([1])
+        seen = envs.step(plays(3, 1)[0])[0]["image"]
+        again = envs.reset(seed=[5, None, None], options={"reset_mask": np.array([True, False, False])})[0]["image"]
+        assert np.array_equal(again[1:], seen[1:]) and not np.array_equal(again[0], seen[0])
+        envs.set_states([2], envs.get_states([0]))
+        assert drawn == [[0, 1, 2], [0, 2], [0], [2]]
 
 
 def test_slots_take_seeds_and_the_expert_from_the_batch() -> None:

@@ -1,0 +1,188 @@
+"""Imitation, DAgger and reinforcement learning of one robot task: ``python -m tetrathlon.benchmarks.ladder --out FILE``.
+
+PushToZone from pixels and words. Each rung trains one policy; beside what learns on stands what learns as many episodes
+and steps from demonstrations alone. What is in the file of the result already is not run again. See docs/benchmark.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+import tyro
+from rich.console import Console
+
+from tetrathlon.agents.chunks import Head
+from tetrathlon.agents.vla import VLAPolicy
+from tetrathlon.algos import BC, GRPO, PPO, DAgger
+from tetrathlon.benchmarks import machine
+from tetrathlon.benchmarks.ladder_plays import EPISODES, KWARGS, TASK, demonstrations, loss, measure
+from tetrathlon.envs.episode import Episode, write_aside
+from tetrathlon.envs.registry import make
+
+_LEARNERS: Mapping[str, Any] = {"bc": BC, "dagger": DAgger, "ppo": PPO, "grpo": GRPO}
+_BC_UPDATES = 20  # the learning rate falls from one update to the next
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+    """One way of training."""
+
+    name: str
+    """Its name."""
+    what: str
+    """What it learns from, in a few words."""
+    learner: Literal["bc", "dagger", "ppo", "grpo"]
+    """How it learns."""
+    head: Head
+    """How the policy decides."""
+    start: str | None = None
+    """Whose weights it begins with; None: it begins from nothing."""
+    narrow: int = 0
+    """Demonstrations in which the object lies on the left of the table."""
+    wide: int = 0
+    """Demonstrations from all of the table."""
+    updates: int = _BC_UPDATES
+    """How many."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the algorithm."""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Of the environment that is learnt in."""
+
+
+RUNGS: tuple[Rung, ...] = ()
+
+
+class _Seed:
+    """One seed: what it was shown, and the weights of its rungs.
+
+    Args:
+        seed: Of everything.
+        folder: Of the weights.
+    """
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.seed, self.folder = seed, folder
+        self._known: dict[bool, list[Episode]] = {True: [], False: []}
+
+    def run(self, rung: Rung) -> dict[str, Any]:
+        """Train a rung, keep its weights, and return how it does."""
+        policy = self._policy(rung)
+        shown = self._shown(rung)
+        started, cpu = time.perf_counter(), time.process_time()
+        given = {"demonstrations": shown} if rung.learner in ("bc", "dagger") else {}
+        kwargs = {**KWARGS, **rung.kwargs}
+        trainer = _LEARNERS[rung.learner](
+            policy, TASK, kwargs=kwargs, seed=self._first + 400_000, **given, **rung.options
+        )
+        with contextlib.closing(trainer):
+            history = trainer.learn(rung.updates)
+        spent = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
+        torch.save(policy.state_dict(), self._weights(rung.name))
+        kept = [{name: value for name, value in line.items() if name in _CURVE} for line in history]
+        return {**spent, "loss": loss(policy), "tried": measure(policy), "train": kept}
+
+    @property
+    def _first(self) -> int:
+        """Seeds of episodes are from this one on, below that of the next."""
+        return 1_000_000 * (self.seed + 1)
+
+    def _shown(self, rung: Rung) -> list[Episode]:
+        """Return the demonstrations of a rung: those of fewer are among those of more."""
+        shown: list[Episode] = []
+        for narrow, n in ((True, rung.narrow), (False, rung.wide)):
+            known = self._known[narrow]
+            if len(known) < n:
+                first = self._first + 200_000 * narrow
+                known += demonstrations(first, n - len(known), narrow=narrow, skip=len(known))
+            shown += known[:n]
+        return shown
+
+    def _policy(self, rung: Rung) -> VLAPolicy:
+        env = make(TASK, **KWARGS)
+        policy = VLAPolicy(env.observation_space, env.action_space, head=rung.head, log_std=-1.0, seed=self.seed)
+        env.close()
+        if rung.start is not None:
+            policy.load_state_dict(torch.load(self._weights(rung.start), weights_only=False))
+        return policy
+
+    def _weights(self, name: str) -> Path:
+        return self.folder / f"{name}-{self.seed}.pt"
+
+
+_CURVE = ("success", "own_success", "episodes", "labels", "queries", "interventions", "dataset", "bc_loss", "entropy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """Train the rungs, seed by seed, and try each policy on the test split."""
+
+    out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
+    """Where the result goes, as JSON, after each rung."""
+    weights: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs/ladder")
+    """Where weights are kept; a rung that begins with those of another finds them there."""
+    rungs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...")] = tuple(rung.name for rung in RUNGS)
+    """Which rungs."""
+    seeds: Annotated[tuple[int, ...], tyro.conf.arg(metavar="N ...")] = (0, 1, 2)
+    """Seeds."""
+
+    def run(self) -> int:
+        """Run what is missing, and print each rung.
+
+        Raises:
+            ValueError: There is no such rung.
+        """
+        known = {rung.name: rung for rung in RUNGS}
+        if strange := [name for name in self.rungs if name not in known]:
+            raise ValueError(f"rungs are {', '.join(known)}; got {', '.join(strange)}")
+        torch.set_num_threads(1)
+        self.weights.mkdir(parents=True, exist_ok=True)
+        console = Console(highlight=False)
+        runs = json.loads(self.out.read_text("utf-8"))["runs"] if self.out.exists() else []
+        for number in self.seeds:
+            seed = _Seed(number, self.weights)
+            for name in self.rungs:
+                if any((run["rung"], run["seed"]) == (name, number) for run in runs):
+                    continue
+                runs.append({"rung": name, "seed": number, **seed.run(known[name])})
+                self._write(runs)
+                console.print(_line(runs[-1]), soft_wrap=True)
+        return 0
+
+    def _write(self, runs: list[dict[str, Any]]) -> None:
+        used = {run["rung"] for run in runs}
+        result = {
+            "command": f"python -m tetrathlon.benchmarks.ladder --out FILE --seeds {' '.join(map(str, self.seeds))}",
+            "made": machine.now(),
+            "commit": machine.commit(),
+            **machine.describe(),
+            "task": {"id": TASK, "kwargs": KWARGS, "tried": EPISODES},
+            "rungs": [asdict(rung) for rung in RUNGS if rung.name in used],
+            "runs": runs,
+        }
+        write_aside(self.out, (json.dumps(result, indent=1) + "\n").encode())  # a kill in between loses no rung
+
+
+def _line(run: Mapping[str, Any]) -> str:
+    told = ", ".join(f"{kind} {each['success']['mean']:.3f}" for kind, each in run["tried"].items())
+    return f"{run['rung']} seed {run['seed']}: {told}; loss {run['loss']:.3f}; {run['cpu_seconds']:.0f} CPU s"
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        return tyro.cli(Ladder, prog="python -m tetrathlon.benchmarks.ladder").run()
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

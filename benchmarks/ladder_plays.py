@@ -1,0 +1,157 @@
+"""What the ladder plays: demonstrations, from a part of the table or from all of it, and what a policy is tried by."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.utils import seeding
+
+from tetrathlon.agents.naming import make_policy
+from tetrathlon.agents.policy import Acted, Policy, RandomPolicy
+from tetrathlon.agents.result import counts
+from tetrathlon.agents.rollout import Rollout, Start
+from tetrathlon.agents.trainable import TrainablePolicy
+from tetrathlon.algos.batch import parts
+from tetrathlon.algos.cloner import lessons
+from tetrathlon.algos.demonstrations import read
+from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.pool import make_slots
+from tetrathlon.envs.registry import make
+from tetrathlon.envs.robots.instance import Instance
+from tetrathlon.envs.robots.push import Push
+from tetrathlon.envs.robots.scenes import compiled
+
+TASK = "tetrathlon/PushToZone-v0"
+KWARGS: dict[str, Any] = {"chunk": 2}
+NARROW_X = -0.05
+"""Metres: in a narrow demonstration the object lies to the left of it."""
+THROWN = 20
+"""Control steps at random that a recovery begins with."""
+EPISODES = {"test": 300, "recovery": 300, "blank": 100, "swapped": 100, "other": 100}
+"""How many episodes of a kind a policy is tried by: the test split; the same after random steps; without a picture; told
+of another object than the one that counts; told of another object, which then counts."""
+_SLOTS = 64
+_TEST_SEEDS, _LOSS_SEEDS, _LOSS_EPISODES = 900_000_000, 800_000_000, 64
+_LOSS_COST = 512.0
+
+
+def instance_of(seed: int, split: str = "train") -> Instance:
+    """Return what a reset from ``seed`` brings."""
+    return Push().chosen(seeding.np_random(seed)[0], split, compiled(Push, "pusher").layout.robot)
+
+
+def is_narrow(instance: Instance) -> bool:
+    """Tell whether its object lies in the part of the table from which narrow demonstrations come."""
+    return instance.objects[instance.target][0] < NARROW_X
+
+
+def demonstrations(seed: int, n: int, *, narrow: bool, skip: int = 0) -> list[Episode]:
+    """Let the expert play ``n`` episodes of single actions.
+
+    Args:
+        seed: From which one on seeds are tried.
+        n: How many.
+        narrow: Whether only those count whose object lies on the left.
+        skip: How many are passed over first.
+    """
+    fitting: Iterator[int] = (s for s in count(seed) if not narrow or is_narrow(instance_of(s)))
+    starts = [Start(seed=s) for s in islice(fitting, skip, skip + n)]
+    with contextlib.closing(make(TASK)) as env:
+        return _played(make_policy("expert", env), starts, {"split": "train"}, greedy=True)
+
+
+def _played(policy: Policy, starts: Sequence[Start], kwargs: dict[str, Any], *, greedy: bool) -> list[Episode]:
+    with contextlib.closing(make_slots(TASK, min(_SLOTS, len(starts)), kwargs)) as slots:
+        return Rollout(policy, slots, starts, greedy=greedy, env=TASK, kwargs=kwargs).episodes()
+
+
+def measure(policy: TrainablePolicy, kinds: dict[str, int] | None = None) -> dict[str, Any]:
+    """Return how a policy does, by kind; the likeliest actions are taken.
+
+    Args:
+        policy: Who acts.
+        kinds: Kinds and numbers of episodes; None: :data:`EPISODES`.
+    """
+    was_training = policy.training
+    policy.eval()
+    told = {kind: _tried(policy, kind, n) for kind, n in (kinds or EPISODES).items()}
+    policy.train(was_training)
+    return told
+
+
+def _tried(policy: TrainablePolicy, kind: str, n: int) -> dict[str, Any]:
+    actor: Policy = policy
+    starts = [Start(seed=_TEST_SEEDS + i) for i in range(n)]
+    if kind == "recovery":
+        actor = _Thrown(policy, RandomPolicy(policy.action_space, seed=0))  # type: ignore[attr-defined]
+    elif kind == "blank":
+        actor = _Blind(policy)
+    elif kind == "swapped":
+        starts = [replace(start, seed=None, options={"instance": _misled(start)}) for start in starts]
+    elif kind == "other":
+        starts = [replace(start, options={"counterfactual": True}) for start in starts]
+    episodes = _played(actor, starts, {**KWARGS, "split": "test"}, greedy=True)
+    found = counts(episodes, 1, None)
+    told = {"success": found["success"], "costs": found["costs"], "steps": _control_steps(episodes)}
+    if kind == "test":
+        inside = [is_narrow(instance_of(_TEST_SEEDS + i, "test")) for i in range(n)]
+        for name, part in (("inside", True), ("outside", False)):
+            told[name] = float(np.mean([e.is_success for e, here in zip(episodes, inside, strict=True) if here is part]))
+    return told
+
+
+def _control_steps(episodes: Sequence[Episode]) -> float | None:
+    """Return the mean number of control steps of a success."""
+    done = [sum(step.info["env_steps"] for step in each.steps) for each in episodes if each.is_success]
+    return float(np.mean(done)) if done else None
+
+
+def _misled(start: Start) -> Instance:
+    """Return the instance of a start with an instruction that names another object."""
+    assert start.seed is not None
+    true = instance_of(start.seed, "test")
+    return replace(true, instruction=Push().counterfactual(true, "test").instruction)
+
+
+@torch.no_grad()
+def loss(policy: TrainablePolicy) -> float:
+    """Return the imitation loss on what the expert does in episodes of the train split that nobody was shown."""
+    episodes = read(demonstrations(_LOSS_SEEDS, _LOSS_EPISODES, narrow=False), policy)
+    was_training = policy.training
+    policy.eval()
+    batch = lessons(policy, episodes, "action")
+    sums = sum(float((policy.imitation_loss(part)[0] * part.mask).sum()) for part in parts(batch, _LOSS_COST))
+    policy.train(was_training)
+    return sums / int(batch.mask.sum())
+
+
+class _Thrown:
+    """Acts at random in the first control steps of an episode."""
+
+    def __init__(self, policy: Policy, chance: Policy) -> None:
+        self._policy, self._chance = policy, chance
+
+    def act(self, observations: Any, memory: Any = None, **others: Any) -> Acted:
+        mine = self._policy.act(observations, None, **others)
+        past = [0 if each is None else each for each in memory or [None] * len(mine.actions)]
+        thrown = self._chance.act(observations, None, **others).actions
+        mine.actions = np.stack(
+            [one if step * KWARGS["chunk"] >= THROWN else other for step, one, other in zip(past, mine.actions, thrown, strict=True)]
+        )
+        return Acted(mine.actions, [step + 1 for step in past], mine.records)
+
+
+class _Blind:
+    """Is shown a black picture."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def act(self, observations: Any, memory: Any = None, **others: Any) -> Acted:
+        return self._policy.act({**observations, "image": np.zeros_like(observations["image"])}, memory, **others)
