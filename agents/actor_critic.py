@@ -125,9 +125,9 @@ class ActorCritic(TrainablePolicy):
 
         In training mode the statistics of observations are gathered here, out of what is learnt from: an evaluation
         does not move them, and whatever is played costs nothing more. They count from the first action after an
-        update on, so that a batch is evaluated by those that it was played by; where others acted there is nothing to
-        agree with, and they count at once. From then on they stay as they are while the policy learns from its own
-        play: statistics that move under a trained network change what it does without a step of any optimizer.
+        update on, so that a batch is evaluated by those that it was played by. Where others acted there is nothing to
+        agree with: the statistics are those of what they are learnt from, and stay so while the policy then learns from
+        its own play, for what moves under a trained network changes what it does without a step of any optimizer.
 
         Raises:
             ValueError: A label or somebody else's action is none of the space.
@@ -142,11 +142,11 @@ class ActorCritic(TrainablePolicy):
             chunk=self.distribution.chunk,
         )
         if self.norm is not None and self.training and "observation" in decisions.inputs:
-            if learn != "own" or not self.norm.settled:
-                self.norm.gather(decisions.inputs["observation"][decisions.episode >= 0])
+            seen = decisions.inputs["observation"][decisions.episode >= 0]
             if learn != "own":
-                self.norm.fold()
-                self.norm.settled.fill_(True)
+                self.norm.settle(seen)
+            elif not self.norm.settled:
+                self.norm.gather(seen)
         return decisions
 
     def evaluate(self, decisions: Decisions) -> Evaluation:

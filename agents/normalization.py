@@ -21,8 +21,7 @@ class RunningNorm(nn.Module):
 
     Attributes:
         due: bool, whether an update has begun since the last :meth:`fold`: time for another before the next action.
-        settled: bool, whether a policy has learnt what others did by these statistics; whoever gathers what it then
-            does by itself would change what it has learnt.
+        settled: bool, whether the statistics are those of :meth:`settle`.
     """
 
     due: Tensor
@@ -61,6 +60,14 @@ class RunningNorm(nn.Module):
         mean = wide.mean(dim=0)
         found = (torch.full_like(self.count, len(rows)), mean, (wide - mean).square().sum(dim=0))
         _put((self.new_count, self.new_mean, self.new_squares), found)
+
+    def settle(self, rows: Tensor) -> None:
+        """Let the statistics be those of ``rows``, [N, F], whatever was gathered before."""
+        for value in (self.count, self.mean, self.squares, self.new_count, self.new_mean, self.new_squares):
+            value.zero_()
+        self.gather(rows)
+        self.fold()
+        self.settled.fill_(True)
 
     @torch.no_grad()
     def fold(self) -> None:

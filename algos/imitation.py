@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tetrathlon.agents.decisions import Learn
+from tetrathlon.agents.decisions import Decisions, Learn
 from tetrathlon.agents.naming import policy_name
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos import cloner
@@ -79,6 +79,7 @@ class Imitation(Trainer[Cloner]):
         self.expert = expert
         super().__init__(policy, env_id, **others)
         self.dataset = Dataset("label", None if self.run is None else self.run.folder / _DATASET)
+        self._lessons: tuple[str, Decisions] | None = None  # of which data set, and its rows
 
     def _teacher(self) -> Teacher:
         """Return who labels what the policy meets."""
@@ -143,9 +144,10 @@ class Imitation(Trainer[Cloner]):
         """Learn from the data set; return what to watch."""
         start = time.perf_counter()
         data = self.dataset
-        batch = lessons(self.policy, data.episodes, data.learn) if len(data) else None
+        if len(data) and (self._lessons is None or self._lessons[0] != data.digest):
+            self._lessons = data.digest, lessons(self.policy, data.episodes, data.learn)
         prepared = time.perf_counter()
-        learnt = learner.update(batch)
+        learnt = learner.update(None if self._lessons is None else self._lessons[1])
         return {
             **learnt,
             "dataset": float(len(data)),

@@ -1,4 +1,4 @@
-"""Imitation, DAgger and reinforcement learning of one robot task: ``python -m tetrathlon.benchmarks.ladder --out FILE``.
+"""Imitation, DAgger and reinforcement learning of a robot task: ``python -m tetrathlon.benchmarks.ladder --out FILE``.
 
 PushToZone from pixels and words. Each rung trains one policy; beside what learns on stands what learns as many episodes
 and steps from demonstrations alone. What is in the file of the result already is not run again. See docs/benchmark.md.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -55,9 +57,85 @@ class Rung:
     """Of the algorithm."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Of the environment that is learnt in."""
+    deviation: float | None = None
+    """Standard deviation of the actions with which play begins; None: as it was learnt."""
+    critic_updates: int = 0
+    """Updates before the others in which the critic alone learns."""
+    frozen: bool = False
+    """Whether what sees and reads stays as it is, and the critic sees by it."""
 
 
-RUNGS: tuple[Rung, ...] = ()
+_BC = {"lr": 2e-3, "decay": "cosine"}
+_PLAY = {
+    "groups": 64,
+    "horizon": 32,
+    "piece": 1,
+    "minibatches": 16,
+    "epochs": 4,
+    "lr": 3e-4,
+    "gamma": 0.99,
+    "lam": 0.95,
+}
+
+RUNGS: tuple[Rung, ...] = (
+    Rung(
+        name="narrow",
+        what="300 narrow demonstrations",
+        learner="bc",
+        head="l1",
+        narrow=300,
+        options={**_BC, "steps": 75},
+    ),
+    Rung(
+        name="dagger",
+        what="the same, then 3 times 100 episodes of its own from anywhere, labelled",
+        learner="dagger",
+        head="l1",
+        start="narrow",
+        narrow=300,
+        updates=3,
+        options={"episodes": 100, "slots": 50, "beta": 0.0, "steps": 500, "lr": 1e-3},
+        kwargs={"max_steps": 60},
+    ),
+    Rung(
+        name="narrow-control",
+        what="600 narrow demonstrations",
+        learner="bc",
+        head="l1",
+        narrow=600,
+        options={**_BC, "steps": 150},
+    ),
+    Rung(
+        name="wide-control",
+        what="300 narrow demonstrations, 300 from anywhere",
+        learner="bc",
+        head="l1",
+        narrow=300,
+        wide=300,
+        options={**_BC, "steps": 150},
+    ),
+    Rung(
+        name="start",
+        what="500 demonstrations from anywhere",
+        learner="bc",
+        head="l1",
+        wide=500,
+        options={**_BC, "steps": 50},
+    ),
+    Rung(
+        name="ppo",
+        what="the same, then its own play for progress",
+        learner="ppo",
+        head="gaussian",
+        start="start",
+        updates=80,
+        options=_PLAY,
+        kwargs={"reward": "dense"},
+        deviation=0.37,
+        critic_updates=10,
+        frozen=True,
+    ),
+)
 
 
 class _Seed:
@@ -79,9 +157,11 @@ class _Seed:
         started, cpu = time.perf_counter(), time.process_time()
         given = {"demonstrations": shown} if rung.learner in ("bc", "dagger") else {}
         kwargs = {**KWARGS, **rung.kwargs}
-        trainer = _LEARNERS[rung.learner](
-            policy, TASK, kwargs=kwargs, seed=self._first + 400_000, **given, **rung.options
-        )
+        learner = partial(_LEARNERS[rung.learner], policy, TASK, kwargs=kwargs, **given)
+        if rung.critic_updates:
+            with contextlib.closing(learner(seed=self._first + 600_000, **{**rung.options, "lr": 0.0})) as critic:
+                critic.learn(rung.critic_updates)
+        trainer = learner(seed=self._first + 400_000, **rung.options)
         with contextlib.closing(trainer):
             history = trainer.learn(rung.updates)
         spent = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
@@ -110,7 +190,13 @@ class _Seed:
         policy = VLAPolicy(env.observation_space, env.action_space, head=rung.head, log_std=-1.0, seed=self.seed)
         env.close()
         if rung.start is not None:
-            policy.load_state_dict(torch.load(self._weights(rung.start), weights_only=False))
+            weights = torch.load(self._weights(rung.start), weights_only=False)
+            policy.load_state_dict(weights, strict=rung.deviation is None)  # what L1 says becomes a Gaussian's mean
+        if rung.frozen:
+            policy.add_critic("shared")
+            policy.trunk.requires_grad_(False)
+        if rung.deviation is not None:
+            policy.get_parameter("distribution.of.log_std").data.fill_(math.log(rung.deviation))
         return policy
 
     def _weights(self, name: str) -> Path:

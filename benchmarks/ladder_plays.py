@@ -16,7 +16,7 @@ from tetrathlon.agents.naming import make_policy
 from tetrathlon.agents.policy import Acted, Policy, RandomPolicy
 from tetrathlon.agents.result import counts
 from tetrathlon.agents.rollout import Rollout, Start
-from tetrathlon.agents.trainable import TrainablePolicy
+from tetrathlon.agents.vla import VLAPolicy
 from tetrathlon.algos.batch import parts
 from tetrathlon.algos.cloner import lessons
 from tetrathlon.algos.demonstrations import read
@@ -34,8 +34,8 @@ NARROW_X = -0.05
 THROWN = 20
 """Control steps at random that a recovery begins with."""
 EPISODES = {"test": 300, "recovery": 300, "blank": 100, "swapped": 100, "other": 100}
-"""How many episodes of a kind a policy is tried by: the test split; the same after random steps; without a picture; told
-of another object than the one that counts; told of another object, which then counts."""
+"""How many episodes of a kind a policy is tried by: the test split; the same after random steps; without a picture;
+told of another object than the one that counts; told of another object, which then counts."""
 _SLOTS = 64
 _TEST_SEEDS, _LOSS_SEEDS, _LOSS_EPISODES = 900_000_000, 800_000_000, 64
 _LOSS_COST = 512.0
@@ -71,7 +71,7 @@ def _played(policy: Policy, starts: Sequence[Start], kwargs: dict[str, Any], *, 
         return Rollout(policy, slots, starts, greedy=greedy, env=TASK, kwargs=kwargs).episodes()
 
 
-def measure(policy: TrainablePolicy, kinds: dict[str, int] | None = None) -> dict[str, Any]:
+def measure(policy: VLAPolicy, kinds: dict[str, int] | None = None) -> dict[str, Any]:
     """Return how a policy does, by kind; the likeliest actions are taken.
 
     Args:
@@ -85,11 +85,11 @@ def measure(policy: TrainablePolicy, kinds: dict[str, int] | None = None) -> dic
     return told
 
 
-def _tried(policy: TrainablePolicy, kind: str, n: int) -> dict[str, Any]:
+def _tried(policy: VLAPolicy, kind: str, n: int) -> dict[str, Any]:
     actor: Policy = policy
     starts = [Start(seed=_TEST_SEEDS + i) for i in range(n)]
     if kind == "recovery":
-        actor = _Thrown(policy, RandomPolicy(policy.action_space, seed=0))  # type: ignore[attr-defined]
+        actor = _Thrown(policy, RandomPolicy(policy.action_space, seed=0))
     elif kind == "blank":
         actor = _Blind(policy)
     elif kind == "swapped":
@@ -102,7 +102,7 @@ def _tried(policy: TrainablePolicy, kind: str, n: int) -> dict[str, Any]:
     if kind == "test":
         inside = [is_narrow(instance_of(_TEST_SEEDS + i, "test")) for i in range(n)]
         for name, part in (("inside", True), ("outside", False)):
-            told[name] = float(np.mean([e.is_success for e, here in zip(episodes, inside, strict=True) if here is part]))
+            told[name] = float(np.mean([e.is_success for e, at in zip(episodes, inside, strict=True) if at is part]))
     return told
 
 
@@ -120,7 +120,7 @@ def _misled(start: Start) -> Instance:
 
 
 @torch.no_grad()
-def loss(policy: TrainablePolicy) -> float:
+def loss(policy: VLAPolicy) -> float:
     """Return the imitation loss on what the expert does in episodes of the train split that nobody was shown."""
     episodes = read(demonstrations(_LOSS_SEEDS, _LOSS_EPISODES, narrow=False), policy)
     was_training = policy.training
@@ -140,11 +140,9 @@ class _Thrown:
     def act(self, observations: Any, memory: Any = None, **others: Any) -> Acted:
         mine = self._policy.act(observations, None, **others)
         past = [0 if each is None else each for each in memory or [None] * len(mine.actions)]
-        thrown = self._chance.act(observations, None, **others).actions
-        mine.actions = np.stack(
-            [one if step * KWARGS["chunk"] >= THROWN else other for step, one, other in zip(past, mine.actions, thrown, strict=True)]
-        )
-        return Acted(mine.actions, [step + 1 for step in past], mine.records)
+        thrown = np.asarray([step * KWARGS["chunk"] < THROWN for step in past])[:, None, None]
+        actions = np.where(thrown, self._chance.act(observations, None, **others).actions, mine.actions)
+        return Acted(actions, [step + 1 for step in past], mine.records)
 
 
 class _Blind:

@@ -20,6 +20,7 @@ _CLEAR = 0.02  # metres between finger and object when it goes around it
 _CORRIDOR = 0.02
 _LOW, _HIGH = 0.01, 0.12  # metres above the table at which an arm pushes and travels
 _PACE = 0.012  # metres a step of an arm while pushing: it is heavy, and would bat things away
+_FAR = 0.5  # metres between the hand and where it pushes from, from where coming nearer counts
 _SLOWING = 0.045  # metres from where it goes at which a pusher slows down
 
 
@@ -40,11 +41,14 @@ class Push(Task):
         return _distance(now) < ZONE_RADIUS
 
     def progress(self, now: Situation) -> np.ndarray:
-        """See :meth:`Task.progress`; how much of the way the object has gone."""
-        rows = now.rows
-        whole = length(now.start[rows, now.target, :2] - now.goal[:, :2])
+        """See :meth:`Task.progress`; a third is for the hand's way to behind the object, the rest for the object's."""
+        thing, goal = now.thing[:, :2], now.goal[:, :2]
+        whole = length(now.start[now.rows, now.target, :2] - goal)
         left = np.maximum(_distance(now) - ZONE_RADIUS, 0.0)
-        return np.clip(1.0 - left / np.maximum(whole - ZONE_RADIUS, 1e-6), 0.0, 1.0)
+        way = np.clip(1.0 - left / np.maximum(whole - ZONE_RADIUS, 1e-6), 0.0, 1.0)
+        off = length(now.hand[:, :2] - self.behind(thing, direction(goal - thing)))
+        near = np.where(left > 0.0, 1.0 - np.clip(off / _FAR, 0.0, 1.0), 1.0)
+        return (near + 2.0 * way) / 3.0
 
     def fits(self, robot: Robot, objects: Places, places: Sequence[Sequence[float]], target: int, place: int) -> bool:
         """See :meth:`Task.fits`: it does not lie there yet, and nothing lies in the way."""
@@ -156,8 +160,8 @@ class PushToZone(RobotEnv):
     them, [K, A].
 
     ## Rewards
-    1 when the object's centre is in the zone, which is 7 cm in radius. With ``reward="dense"`` also the share of the
-    way that the object came nearer.
+    1 when the object's centre is in the zone, which is 7 cm in radius. With ``reward="dense"`` also progress as it is
+    made, 1 in all: two thirds for the object's way to the zone, one for the hand's way to behind the object.
 
     ## Starting State
     Positions are drawn at random, so that nothing lies between object and zone, and belong to the train or to the test

@@ -69,7 +69,7 @@ class Senses:
             }
         )
 
-    def observe(self, instances: Sequence[Instance | None], steps: np.ndarray, ids: Sequence[int]) -> Any:
+    def observe(self, instances: Sequence[Instance | None], steps: np.ndarray, ids: np.ndarray) -> Any:
         """Return N observations, batched.
 
         Args:
@@ -81,7 +81,7 @@ class Senses:
         if self._observation == "state":
             return _finite(np.concatenate([feelings, self._task.features(self._now)], axis=1))
         if len(ids):
-            fresh = self._pictures(instances, self._size, self._cameras, ids)
+            fresh = self._pictures(instances, self._size, self._cameras, ids.tolist())
             for kept, drawn in zip(self._seen, fresh, strict=True):
                 kept[ids] = drawn
         seen = dict(zip(("image", "wrist_image"), (kept.copy() for kept in self._seen), strict=False))

@@ -96,6 +96,26 @@ class TestInstances:
         assert env.batch.now.target[0] != twin
 
 
+def test_progress_is_paid_to_the_hand_and_to_the_object_and_only_once() -> None:
+    """What is paid telescopes: to go back costs what it brought, and the whole is 1 less what was there at first."""
+    env = PushToZone(reward="dense", **STATE)
+    env.reset(seed=0)
+    first = float(env.batch.task.progress(env.batch.now)[0])
+    paid, told = [], []
+    for step in range(100):
+        action = env.expert_action() * (-1 if 3 <= step < 6 else 1)
+        _, reward, terminated, _, info = env.step(action)
+        assert reward == pytest.approx(sum(info["reward_terms"].values()))
+        paid.append(info["reward_terms"]["progress"])
+        told.append(info["progress"])
+        if terminated:
+            break
+    assert terminated and info["reward_terms"]["success"] == 1.0 and info["progress"] == 1.0
+    assert sum(paid) == pytest.approx(1.0 - first) and 0.0 < first < 1 / 3
+    assert max(paid[:3]) > 0.01 and max(paid[4:6]) < 0.0  # the hand alone moved
+    assert np.diff([first, *told]) == pytest.approx(paid)
+
+
 class TestCosts:
     def test_leaving_the_workspace_and_ending_on_it(self) -> None:
         env = PushToZone(end_on_violation=True, **STATE)
@@ -139,7 +159,7 @@ class TestPictures:
             at = env.batch.scene.object_joint[now.target[0]]
             world.qpos[0, at : at + 2] = x, y
             world.settle(np.array([0]))
-            picture = env.batch._observe()["image"][0].astype(int)
+            picture = env.batch._observe(np.arange(1))["image"][0].astype(int)
             colour = picture - plain
             rows, columns = np.nonzero(np.abs(colour).sum(axis=-1) > 90)
             return np.array([columns.mean(), rows.mean()])
@@ -147,7 +167,7 @@ class TestPictures:
         at = env.batch.scene.object_joint[now.target[0]]
         world.qpos[0, at : at + 2] = 5.0, 5.0
         world.settle(np.array([0]))
-        plain = env.batch._observe()["image"][0].astype(int)
+        plain = env.batch._observe(np.arange(1))["image"][0].astype(int)
         low, right, up = centre(-0.3, -0.3), centre(0.3, -0.3), centre(-0.3, 0.3)
         assert right[0] - low[0] > 40 and abs(right[1] - low[1]) < 3
         assert low[1] - up[1] > 40 and abs(up[0] - low[0]) < 3
