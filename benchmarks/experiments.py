@@ -25,6 +25,8 @@ class Experiment:
     """Constructor arguments of the environment."""
     policy: str
     """Name of the start."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """With which it is made."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the algorithm."""
     updates: int
@@ -88,6 +90,25 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         options=_SMALL,
         updates=60,
         aim=0.5,
+    ),
+    Experiment(
+        name="push-ppo",
+        what="a pusher learns PushToZone from numbers, from scratch, paid for progress",
+        algorithm="ppo",
+        env="tetrathlon/PushToZone-v0",
+        kwargs={"observation": "state", "reward": "dense", "chunk": 2},
+        policy="vla",
+        arguments={"log_std": -0.5},
+        options={
+            "groups": 128,
+            "horizon": 32,
+            "piece": 1,
+            "minibatches": 16,
+            "epochs": 8,
+            "lr": 3e-4,
+            "gamma": 0.99,
+        },
+        updates=120,
     ),
     *_study("clip-symmetric", "the ratio may rise as far as it may fall", epochs=8, clip_high=0.2),
     *_study("clip-higher", "the ratio may rise further than it may fall", epochs=8, clip_high=0.28),

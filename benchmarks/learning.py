@@ -68,7 +68,7 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
         return _told(seed, done)
     env = make(experiment.env, **experiment.kwargs)
     try:
-        policy: Any = make_policy(experiment.policy, env, seed=seed)
+        policy: Any = make_policy(experiment.policy, env, seed=seed, arguments=experiment.arguments)
     finally:
         env.close()
     if not isinstance(policy, TrainablePolicy):
@@ -85,6 +85,7 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
         checkpoint_every=10,
         callbacks=[_Clock(), looks],
         name=experiment.policy,
+        arguments=experiment.arguments,
         seed=seed,
         **experiment.options,
     )

@@ -253,9 +253,17 @@ def unstack(space: spaces.Space[Any], batch: Any, n: int) -> list[Any]:
     Raises:
         ValueError: The batch does not hold N items.
     """
+    if isinstance(space, spaces.Dict):
+        parts = {name: unstack(part, batch[name], n) for name, part in space.items()}
+        return [{name: items[i] for name, items in parts.items()} for i in range(n)]
+    if isinstance(space, spaces.Tuple):
+        return list(zip(*(unstack(part, batch[k], n) for k, part in enumerate(space)), strict=True))
+    items: list[Any]
     if isinstance(space, _ARRAYS):
         array = np.asarray(batch)
         items = [item.copy() for item in array] if space.shape else list(array)  # scalars are copies
+    elif isinstance(space, spaces.Text):
+        items = list(batch)
     else:
         items = [deepcopy(item) for item in vector_utils.iterate(vector_utils.batch_space(space, n), batch)]
     if len(items) != n:
