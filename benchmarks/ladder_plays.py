@@ -26,19 +26,28 @@ from tetrathlon.envs.registry import make
 from tetrathlon.envs.robots.instance import Instance
 from tetrathlon.envs.robots.push import Push
 from tetrathlon.envs.robots.scenes import compiled
+from tetrathlon.envs.robots.senses import Observation
 
 TASK = "tetrathlon/PushToZone-v0"
-KWARGS: dict[str, Any] = {"chunk": 2}
+CHUNK = 2
 NARROW_X = -0.05
 """Metres: in a narrow demonstration the object lies to the left of it."""
 THROWN = 20
 """Control steps at random that a recovery begins with."""
-EPISODES = {"test": 300, "recovery": 300, "blank": 100, "swapped": 100, "other": 100}
+EPISODES = {
+    "pixels": {"test": 300, "recovery": 300, "blank": 100, "swapped": 100, "other": 100},
+    "state": {"test": 300, "recovery": 300},
+}
 """How many episodes of a kind a policy is tried by: the test split; the same after random steps; without a picture;
 told of another object than the one that counts; told of another object, which then counts."""
 _SLOTS = 64
 _TEST_SEEDS, _LOSS_SEEDS, _LOSS_EPISODES = 900_000_000, 800_000_000, 64
 _LOSS_COST = 512.0
+
+
+def arguments(observation: Observation) -> dict[str, Any]:
+    """Return the constructor arguments of the task for a policy."""
+    return {"observation": observation, "chunk": CHUNK}
 
 
 def instance_of(seed: int, split: str = "train") -> Instance:
@@ -51,10 +60,11 @@ def is_narrow(instance: Instance) -> bool:
     return instance.objects[instance.target][0] < NARROW_X
 
 
-def demonstrations(seed: int, n: int, *, narrow: bool, skip: int = 0) -> list[Episode]:
+def demonstrations(observation: Observation, seed: int, n: int, *, narrow: bool, skip: int = 0) -> list[Episode]:
     """Let the expert play ``n`` episodes of single actions.
 
     Args:
+        observation: What is recorded.
         seed: From which one on seeds are tried.
         n: How many.
         narrow: Whether only those count whose object lies on the left.
@@ -63,29 +73,24 @@ def demonstrations(seed: int, n: int, *, narrow: bool, skip: int = 0) -> list[Ep
     fitting: Iterator[int] = (s for s in count(seed) if not narrow or is_narrow(instance_of(s)))
     starts = [Start(seed=s) for s in islice(fitting, skip, skip + n)]
     with contextlib.closing(make(TASK)) as env:
-        return _played(make_policy("expert", env), starts, {"split": "train"}, greedy=True)
+        return _played(make_policy("expert", env), starts, {"observation": observation, "split": "train"})
 
 
-def _played(policy: Policy, starts: Sequence[Start], kwargs: dict[str, Any], *, greedy: bool) -> list[Episode]:
+def _played(policy: Policy, starts: Sequence[Start], kwargs: dict[str, Any]) -> list[Episode]:
     with contextlib.closing(make_slots(TASK, min(_SLOTS, len(starts)), kwargs)) as slots:
-        return Rollout(policy, slots, starts, greedy=greedy, env=TASK, kwargs=kwargs).episodes()
+        return Rollout(policy, slots, starts, greedy=True, env=TASK, kwargs=kwargs).episodes()
 
 
-def measure(policy: VLAPolicy, kinds: dict[str, int] | None = None) -> dict[str, Any]:
-    """Return how a policy does, by kind; the likeliest actions are taken.
-
-    Args:
-        policy: Who acts.
-        kinds: Kinds and numbers of episodes; None: :data:`EPISODES`.
-    """
+def measure(policy: VLAPolicy, observation: Observation) -> dict[str, Any]:
+    """Return how a policy does, by the kinds of :data:`EPISODES`; the likeliest actions are taken."""
     was_training = policy.training
     policy.eval()
-    told = {kind: _tried(policy, kind, n) for kind, n in (kinds or EPISODES).items()}
+    told = {kind: _tried(policy, observation, kind, n) for kind, n in EPISODES[observation].items()}
     policy.train(was_training)
     return told
 
 
-def _tried(policy: VLAPolicy, kind: str, n: int) -> dict[str, Any]:
+def _tried(policy: VLAPolicy, observation: Observation, kind: str, n: int) -> dict[str, Any]:
     actor: Policy = policy
     starts = [Start(seed=_TEST_SEEDS + i) for i in range(n)]
     if kind == "recovery":
@@ -96,7 +101,7 @@ def _tried(policy: VLAPolicy, kind: str, n: int) -> dict[str, Any]:
         starts = [replace(start, seed=None, options={"instance": _misled(start)}) for start in starts]
     elif kind == "other":
         starts = [replace(start, options={"counterfactual": True}) for start in starts]
-    episodes = _played(actor, starts, {**KWARGS, "split": "test"}, greedy=True)
+    episodes = _played(actor, starts, {**arguments(observation), "split": "test"})
     found = counts(episodes, 1, None)
     told = {"success": found["success"], "costs": found["costs"], "steps": _control_steps(episodes)}
     if kind == "test":
@@ -120,9 +125,9 @@ def _misled(start: Start) -> Instance:
 
 
 @torch.no_grad()
-def loss(policy: VLAPolicy) -> float:
+def loss(policy: VLAPolicy, observation: Observation) -> float:
     """Return the imitation loss on what the expert does in episodes of the train split that nobody was shown."""
-    episodes = read(demonstrations(_LOSS_SEEDS, _LOSS_EPISODES, narrow=False), policy)
+    episodes = read(demonstrations(observation, _LOSS_SEEDS, _LOSS_EPISODES, narrow=False), policy)
     was_training = policy.training
     policy.eval()
     batch = lessons(policy, episodes, "action")
@@ -140,7 +145,7 @@ class _Thrown:
     def act(self, observations: Any, memory: Any = None, **others: Any) -> Acted:
         mine = self._policy.act(observations, None, **others)
         past = [0 if each is None else each for each in memory or [None] * len(mine.actions)]
-        thrown = np.asarray([step * KWARGS["chunk"] < THROWN for step in past])[:, None, None]
+        thrown = np.asarray([step * CHUNK < THROWN for step in past])[:, None, None]
         actions = np.where(thrown, self._chance.act(observations, None, **others).actions, mine.actions)
         return Acted(actions, [step + 1 for step in past], mine.records)
 
