@@ -52,9 +52,9 @@ class Rung:
     start: str | None = None
     """Whose weights it begins with; None: it begins from nothing."""
     narrow: int = 0
-    """Demonstrations in which the object lies on the left of the table."""
+    """Demonstrations in which the hand begins behind the object."""
     wide: int = 0
-    """Demonstrations from all of the table."""
+    """Demonstrations from all starts."""
     updates: int = _BC_UPDATES
     """How many."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -71,24 +71,25 @@ class Rung:
 
 _BC = {"lr": 2e-3, "decay": "cosine"}
 _PPO = {"horizon": 32, "piece": 1, "minibatches": 16, "lr": 3e-4, "gamma": 0.99, "lam": 0.95}
+_DAGGER = {"beta": 0.5, "beta_decay": 0.8, "lr": 1e-3}
 _DENSE = {"reward": "dense"}
 
 RUNGS: tuple[Rung, ...] = (
     Rung(name="narrow", what="300 narrow demonstrations", narrow=300, options={**_BC, "steps": 75}),
     Rung(
         name="dagger",
-        what="narrow, then 3 times 100 episodes of its own from all of the table, labelled",
+        what="narrow, then 10 times 30 labelled episodes from all starts that it shares with the expert",
         learner="dagger",
         start="narrow",
         narrow=300,
-        updates=3,
-        options={"episodes": 100, "slots": 50, "beta": 0.0, "steps": 500, "lr": 1e-3},
+        updates=10,
+        options={**_DAGGER, "episodes": 30, "slots": 30, "steps": 150},
         kwargs={"max_steps": 60},
     ),
     Rung(name="narrow-more", what="600 narrow demonstrations", narrow=600, options={**_BC, "steps": 150}),
     Rung(
         name="narrow-and-wide",
-        what="300 narrow demonstrations, 300 from all of the table",
+        what="300 narrow demonstrations, 300 from all starts",
         narrow=300,
         wide=300,
         options={**_BC, "steps": 150},
@@ -106,6 +107,39 @@ RUNGS: tuple[Rung, ...] = (
         deviation=0.37,
         critic_updates=10,
         frozen=True,
+    ),
+    Rung(
+        name="numbers-narrow",
+        what="150 narrow demonstrations",
+        observation="state",
+        narrow=150,
+        options={"lr": 1e-3, "decay": "cosine", "steps": 100},
+    ),
+    Rung(
+        name="numbers-dagger",
+        what="numbers-narrow, then 10 times 15 labelled episodes from all starts that it shares with the expert",
+        observation="state",
+        learner="dagger",
+        start="numbers-narrow",
+        narrow=150,
+        updates=10,
+        options={**_DAGGER, "episodes": 15, "slots": 15, "steps": 200},
+        kwargs={"max_steps": 60},
+    ),
+    Rung(
+        name="numbers-narrow-more",
+        what="300 narrow demonstrations",
+        observation="state",
+        narrow=300,
+        options={"lr": 1e-3, "decay": "cosine", "steps": 200},
+    ),
+    Rung(
+        name="numbers-narrow-and-wide",
+        what="150 narrow demonstrations, 150 from all starts",
+        observation="state",
+        narrow=150,
+        wide=150,
+        options={"lr": 1e-3, "decay": "cosine", "steps": 200},
     ),
     Rung(
         name="numbers-start",

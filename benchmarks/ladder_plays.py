@@ -27,11 +27,13 @@ from tetrathlon.envs.robots.instance import Instance
 from tetrathlon.envs.robots.push import Push
 from tetrathlon.envs.robots.scenes import compiled
 from tetrathlon.envs.robots.senses import Observation
+from tetrathlon.envs.robots.steering import direction
 
 TASK = "tetrathlon/PushToZone-v0"
 CHUNK = 2
-NARROW_X = -0.05
-"""Metres: in a narrow demonstration the object lies to the left of it."""
+NARROW = -0.8
+"""In a narrow demonstration the hand begins behind the object: the cosine between the way from the object to the hand and
+that to the zone is below."""
 THROWN = 20
 """Control steps at random that a recovery begins with."""
 EPISODES = {
@@ -56,8 +58,10 @@ def instance_of(seed: int, split: str = "train") -> Instance:
 
 
 def is_narrow(instance: Instance) -> bool:
-    """Tell whether its object lies in the part of the table from which narrow demonstrations come."""
-    return instance.objects[instance.target][0] < NARROW_X
+    """Tell whether its hand is where narrow demonstrations begin."""
+    thing = np.array(instance.objects[instance.target][:2])
+    ways = [direction((np.array(at[:2]) - thing)[None])[0] for at in (instance.hand, instance.places[instance.place])]
+    return float(ways[0] @ ways[1]) < NARROW
 
 
 def demonstrations(observation: Observation, seed: int, n: int, *, narrow: bool, skip: int = 0) -> list[Episode]:
@@ -67,7 +71,7 @@ def demonstrations(observation: Observation, seed: int, n: int, *, narrow: bool,
         observation: What is recorded.
         seed: From which one on seeds are tried.
         n: How many.
-        narrow: Whether only those count whose object lies on the left.
+        narrow: Whether only those count whose hand begins behind the object.
         skip: How many are passed over first.
     """
     fitting: Iterator[int] = (s for s in count(seed) if not narrow or is_narrow(instance_of(s)))
