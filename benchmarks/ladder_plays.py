@@ -32,8 +32,8 @@ from tetrathlon.envs.robots.steering import direction
 TASK = "tetrathlon/PushToZone-v0"
 CHUNK = 2
 NARROW = -0.8
-"""In a narrow demonstration the hand begins behind the object: the cosine between the way from the object to the hand and
-that to the zone is below."""
+"""In a narrow demonstration the hand begins behind the object: the cosine between the ways from the object to the hand
+and to the zone is below."""
 THROWN = 20
 """Control steps at random that a recovery begins with."""
 EPISODES = {
