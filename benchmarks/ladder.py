@@ -94,6 +94,7 @@ RUNGS: tuple[Rung, ...] = (
         wide=300,
         options={**_BC, "steps": 150},
     ),
+    Rung(name="more", what="1,000 demonstrations", wide=1_000, options={**_BC, "steps": 200}),
     Rung(name="start", what="500 demonstrations", wide=500, options={**_BC, "steps": 50}),
     Rung(
         name="ppo",
