@@ -12,189 +12,29 @@ import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from statistics import fmean
+from typing import Annotated, Any
 
 import torch
 import tyro
 from rich.console import Console
+from rich.table import Table
 
-from tetrathlon.agents.chunks import Head
+from tetrathlon.agents.statistics import wilson
 from tetrathlon.agents.vla import VLAPolicy
 from tetrathlon.algos import BC, GRPO, PPO, DAgger
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.ladder_plays import EPISODES, TASK, arguments, demonstrations, loss, measure
+from tetrathlon.benchmarks.rungs import RUNGS, Rung
 from tetrathlon.envs.episode import Episode, write_aside
 from tetrathlon.envs.registry import make
 from tetrathlon.envs.robots.senses import Observation
 
 _LEARNERS: Mapping[str, Any] = {"bc": BC, "dagger": DAgger, "ppo": PPO, "grpo": GRPO}
-_BC_UPDATES = 20  # the learning rate falls from one update to the next
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rung:
-    """One way of training."""
-
-    name: str
-    """Its name."""
-    what: str
-    """What it learns from, in a few words."""
-    learner: Literal["bc", "dagger", "ppo", "grpo"] = "bc"
-    """How it learns."""
-    head: Head = "l1"
-    """How the policy decides."""
-    observation: Observation = "pixels"
-    """What it sees."""
-    start: str | None = None
-    """Whose weights it begins with; None: it begins from nothing."""
-    narrow: int = 0
-    """Demonstrations in which the hand begins behind the object."""
-    wide: int = 0
-    """Demonstrations from all starts."""
-    updates: int = _BC_UPDATES
-    """How many."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the algorithm."""
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Of the environment that is learnt in."""
-    deviation: float | None = None
-    """Standard deviation of the actions with which play begins; None: as it was learnt."""
-    critic_updates: int = 0
-    """Updates before the others in which the critic alone learns."""
-    frozen: bool = False
-    """Whether what sees and reads stays as it is, and the critic sees by it."""
-
-
-_BC = {"lr": 2e-3, "decay": "cosine"}
-_PPO = {"horizon": 32, "piece": 1, "minibatches": 16, "lr": 3e-4, "gamma": 0.99, "lam": 0.95}
-_DAGGER = {"beta": 0.5, "beta_decay": 0.8, "lr": 1e-3}
-_DENSE = {"reward": "dense"}
-
-RUNGS: tuple[Rung, ...] = (
-    Rung(name="narrow", what="300 narrow demonstrations", narrow=300, options={**_BC, "steps": 75}),
-    Rung(
-        name="dagger",
-        what="narrow, then 10 times 30 labelled episodes from all starts that it shares with the expert",
-        learner="dagger",
-        start="narrow",
-        narrow=300,
-        updates=10,
-        options={**_DAGGER, "episodes": 30, "slots": 30, "steps": 150},
-        kwargs={"max_steps": 60},
-    ),
-    Rung(name="narrow-more", what="600 narrow demonstrations", narrow=600, options={**_BC, "steps": 150}),
-    Rung(
-        name="narrow-and-wide",
-        what="300 narrow demonstrations, 300 from all starts",
-        narrow=300,
-        wide=300,
-        options={**_BC, "steps": 150},
-    ),
-    Rung(name="more", what="1,000 demonstrations", wide=1_000, options={**_BC, "steps": 200}),
-    Rung(name="start", what="500 demonstrations", wide=500, options={**_BC, "steps": 50}),
-    Rung(
-        name="ppo",
-        what="start, then its own play for progress, with frozen eyes",
-        learner="ppo",
-        head="gaussian",
-        start="start",
-        updates=80,
-        options={**_PPO, "groups": 64, "epochs": 4},
-        kwargs=_DENSE,
-        deviation=0.37,
-        critic_updates=10,
-        frozen=True,
-    ),
-    Rung(
-        name="numbers-narrow",
-        what="150 narrow demonstrations",
-        observation="state",
-        narrow=150,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 100},
-    ),
-    Rung(
-        name="numbers-dagger",
-        what="numbers-narrow, then 10 times 15 labelled episodes from all starts that it shares with the expert",
-        observation="state",
-        learner="dagger",
-        start="numbers-narrow",
-        narrow=150,
-        updates=10,
-        options={**_DAGGER, "episodes": 15, "slots": 15, "steps": 200},
-        kwargs={"max_steps": 60},
-    ),
-    Rung(
-        name="numbers-narrow-more",
-        what="300 narrow demonstrations",
-        observation="state",
-        narrow=300,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 200},
-    ),
-    Rung(
-        name="numbers-narrow-and-wide",
-        what="150 narrow demonstrations, 150 from all starts",
-        observation="state",
-        narrow=150,
-        wide=150,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 200},
-    ),
-    Rung(
-        name="numbers-start",
-        what="120 demonstrations",
-        observation="state",
-        head="gaussian",
-        wide=120,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 100},
-    ),
-    Rung(
-        name="numbers-ppo",
-        what="numbers-start, then its own play for progress",
-        observation="state",
-        learner="ppo",
-        head="gaussian",
-        start="numbers-start",
-        updates=100,
-        options={**_PPO, "groups": 128, "epochs": 6},
-        kwargs=_DENSE,
-        deviation=0.37,
-        critic_updates=10,
-    ),
-    Rung(
-        name="numbers-grpo",
-        what="numbers-start, then its own play for progress in groups",
-        observation="state",
-        learner="grpo",
-        head="gaussian",
-        start="numbers-start",
-        updates=100,
-        options={"groups": 32, "lr": 2e-4, "epochs": 2, "minibatches": 4, "reduction": "decision_mean"},
-        kwargs=_DENSE,
-        deviation=0.37,
-    ),
-    Rung(
-        name="numbers-longer",
-        what="numbers-start, then as many steps of PPO's on the same demonstrations",
-        observation="state",
-        head="gaussian",
-        start="numbers-start",
-        wide=120,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 480},
-    ),
-    Rung(
-        name="numbers-more",
-        what="1,000 demonstrations",
-        observation="state",
-        head="gaussian",
-        wide=1_000,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 480},
-    ),
-)
-"""Written down before they were run on the seeds of the result; tried out on seed 10. A minibatch of a PPO step is 128
-decisions (256 from numbers), of cloning 64."""
 
 
 class _Seed:
@@ -300,6 +140,7 @@ class Ladder:
                 runs.append({"rung": name, "seed": number, **seed.run(known[name])})
                 self._write(runs)
                 console.print(_line(runs[-1]), soft_wrap=True)
+        console.print(table(runs))
         return 0
 
     def _write(self, runs: list[dict[str, Any]]) -> None:
@@ -319,6 +160,45 @@ class Ladder:
 def _line(run: Mapping[str, Any]) -> str:
     told = ", ".join(f"{kind} {each['success']['mean']:.3f}" for kind, each in run["tried"].items())
     return f"{run['rung']} seed {run['seed']}: {told}; loss {run['loss']:.3f}; {run['cpu_seconds']:.0f} CPU s"
+
+
+def table(runs: Sequence[Mapping[str, Any]]) -> Table:
+    """Return a table of rungs: over all seeds, success with its Wilson interval, and what else counts."""
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    headings = ("rung", "test", "95 %", "recovery", "blank", "swapped", "other", "steps", "cost", "CVaR", "collisions")
+    for heading in (*headings, "loss", "CPU s"):
+        shown.add_column(heading, justify="left" if heading == "rung" else "right", no_wrap=True)
+    for rung in dict.fromkeys(run["rung"] for run in runs):
+        chosen = [run for run in runs if run["rung"] == rung]
+
+        mean = partial(_mean, chosen)
+        tests = [run["tried"]["test"]["success"] for run in chosen]
+        count = sum(test["n"] for test in tests)
+        rate = sum(test["mean"] * test["n"] for test in tests) / count
+        low, high = wilson(rate * count, count)
+        success = [mean("tried", kind, "success", "mean") for kind in ("recovery", "blank", "swapped", "other")]
+        costs = [mean("tried", "test", "costs", *part) for part in (("total", "mean"), ("total", "cvar"))]
+        cells = [
+            f"{100 * rate:.1f}",
+            f"{100 * low:.1f} to {100 * high:.1f}",
+            *("" if value is None else f"{100 * value:.0f}" for value in success),
+            f"{mean('tried', 'test', 'steps') or 0.0:.0f}",
+            *(f"{cost or 0.0:.1f}" for cost in costs),
+            f"{100 * (mean('tried', 'test', 'costs', 'collision', 'share') or 0.0):.0f}",
+            f"{mean('loss'):.2f}",
+            f"{mean('cpu_seconds'):.0f}",
+        ]
+        shown.add_row(rung, *cells)
+    return shown
+
+
+def _mean(runs: Sequence[Mapping[str, Any]], *path: str) -> float | None:
+    """Return the mean over runs of what is at a path; None where there is nothing."""
+    found: list[Any] = list(runs)
+    for key in path:
+        found = [part.get(key) for part in found if part is not None]
+    known = [float(value) for value in found if value is not None]
+    return fmean(known) if known else None
 
 
 def main() -> int:

@@ -111,7 +111,8 @@ def _tried(policy: VLAPolicy, observation: Observation, kind: str, n: int) -> di
     if kind == "test":
         inside = [is_narrow(instance_of(_TEST_SEEDS + i, "test")) for i in range(n)]
         for name, part in (("inside", True), ("outside", False)):
-            told[name] = float(np.mean([e.is_success for e, at in zip(episodes, inside, strict=True) if at is part]))
+            found = [each.is_success for each, at in zip(episodes, inside, strict=True) if at is part]
+            told[name] = float(np.mean(found)) if found else None
     return told
 
 
