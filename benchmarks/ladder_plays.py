@@ -107,12 +107,16 @@ def _tried(policy: VLAPolicy, observation: Observation, kind: str, n: int) -> di
         starts = [replace(start, options={"counterfactual": True}) for start in starts]
     episodes = _played(actor, starts, {**arguments(observation), "split": "test"})
     found = counts(episodes, 1, None)
-    told = {"success": found["success"], "costs": found["costs"], "steps": _control_steps(episodes)}
+    told: dict[str, Any] = {
+        "success": found["success"],
+        "costs": found["costs"],
+        "steps": _control_steps(episodes),
+    }
     if kind == "test":
         inside = [is_narrow(instance_of(_TEST_SEEDS + i, "test")) for i in range(n)]
         for name, part in (("inside", True), ("outside", False)):
-            found = [each.is_success for each, at in zip(episodes, inside, strict=True) if at is part]
-            told[name] = float(np.mean(found)) if found else None
+            own = [each.is_success for each, at in zip(episodes, inside, strict=True) if at is part]
+            told[name] = float(np.mean(own)) if own else None
     return told
 
 
