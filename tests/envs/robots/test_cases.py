@@ -6,18 +6,23 @@ import os
 import subprocess
 import sys
 import time
+from itertools import count
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AsyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import tetrathlon  # noqa: F401  (registers the ids)
+from tetrathlon.agents.policy import RandomPolicy
+from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.envs.robots.lift import PickAndLift
 from tetrathlon.envs.robots.place import PlaceOn
-from tetrathlon.envs.robots.reach import Reach
+from tetrathlon.envs.robots.reach import Reach, ReachVector
+from tetrathlon.envs.vector_slots import VectorSlots
 
 STATE: dict[str, Any] = {"observation": "state"}
 PLAY = """
@@ -129,3 +134,63 @@ def test_the_checkers_of_gymnasium_and_stable_baselines3_pass() -> None:
     for make in (lambda: Reach(robot="arm", **STATE), lambda: PlaceOn(**STATE)):
         check_env(make(), skip_render_check=True)
         sb3.check_env(make(), skip_render_check=True)
+
+
+# Farama-Foundation/Gymnasium #1017 and PR #1624, vwxyzjn/cleanrl #499
+@pytest.mark.parametrize(
+    ("mode", "ends"), [(AutoresetMode.NEXT_STEP, [3, 7, 11]), (AutoresetMode.SAME_STEP, [3, 6, 9, 12])]
+)
+def test_gymnasium_counts_the_steps_of_each_episode(mode: AutoresetMode, ends: list[int]) -> None:
+    batch = ReachVector(2, max_steps=3, autoreset_mode=mode, reward="dense", **STATE)
+    envs = RecordEpisodeStatistics(batch)
+    envs.reset(seed=0)
+    counted, paid, sums = [], np.zeros(2), []
+    for step in range(1, 13):
+        _, rewards, _, truncated, infos = envs.step(np.full(envs.action_space.shape, 0.1, np.float32))
+        paid += rewards
+        if truncated.any():
+            counted.append(step)
+            assert infos["episode"]["l"].tolist() == [3, 3]
+            sums.append((infos["episode"]["r"].copy(), paid.copy()))
+            paid[:] = 0
+    assert counted == ends
+    for told_sum, own_sum in sums:
+        assert told_sum == pytest.approx(own_sum)
+
+
+# vwxyzjn/cleanrl #499, sail-sg/envpool #194: the step of a restart is no transition, and an episode ends in its own end
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_a_restart_is_no_transition(mode: AutoresetMode) -> None:
+    slots = VectorSlots(ReachVector(2, max_steps=3, autoreset_mode=mode, **STATE))
+    policy = RandomPolicy(slots.action_space, seed=0)
+    rows = Rollout(policy, slots, (Start(seed=seed) for seed in count())).stretch(8)
+    single = Reach(max_steps=3, **STATE)
+    for row in rows:
+        assert [len(episode) for episode in row] == [3, 3, 2]
+        for episode in row:
+            observation, _ = single.reset(seed=episode.seed)
+            for step in episode.steps:
+                assert np.array_equal(step.observation, observation)
+                observation = single.step(step.action)[0]
+            assert np.array_equal(episode.final_observation, observation)
+            assert [step.truncated for step in episode.steps] == [False, False, True][: len(episode)]
+
+
+# openai/gym #2680, Farama-Foundation/Gymnasium #1321 and #427
+def test_what_a_seed_means() -> None:
+    def first(seed: Any) -> np.ndarray:
+        return np.asarray(envs.reset(seed=seed)[0])
+
+    envs = ReachVector(3, **STATE)
+    rising = first(7)
+    for i in range(3):
+        assert np.array_equal(rising[i], Reach(**STATE).reset(seed=7 + i)[0])
+    alike = first([7, 7, 7])
+    assert np.array_equal(alike, np.stack([rising[0]] * 3))
+    later = first(None)
+    assert np.array_equal(later, np.stack([later[0]] * 3)) and not np.array_equal(later, alike)
+    other = Reach(**STATE)
+    np.random.seed(0)
+    other.reset(seed=1)
+    first([7, 7, 7])
+    assert np.array_equal(first(None), later)
