@@ -53,27 +53,19 @@ _DAGGER = {"beta": 0.5, "beta_decay": 0.8, "lr": 1e-3}
 _DENSE = {"reward": "dense"}
 
 RUNGS: tuple[Rung, ...] = (
-    Rung(name="narrow", what="300 narrow demonstrations", narrow=300, options={**_BC, "steps": 75}),
+    Rung(name="start", what="500 demonstrations", wide=500, options={**_BC, "steps": 50}),
     Rung(
         name="dagger",
-        what="narrow, then 10 times 30 labelled episodes from all starts that it shares with the expert",
+        what="start, then 10 times 30 labelled episodes that it shares with the expert",
         learner="dagger",
-        start="narrow",
-        narrow=300,
+        start="start",
+        wide=500,
         updates=10,
         options={**_DAGGER, "episodes": 30, "slots": 30, "steps": 150},
         kwargs={"max_steps": 60},
     ),
-    Rung(name="narrow-more", what="600 narrow demonstrations", narrow=600, options={**_BC, "steps": 150}),
-    Rung(
-        name="narrow-and-wide",
-        what="300 narrow demonstrations, 300 from all starts",
-        narrow=300,
-        wide=300,
-        options={**_BC, "steps": 150},
-    ),
+    Rung(name="start-more", what="800 demonstrations", wide=800, options={**_BC, "steps": 125}),
     Rung(name="more", what="1,000 demonstrations", wide=1_000, options={**_BC, "steps": 200}),
-    Rung(name="start", what="500 demonstrations", wide=500, options={**_BC, "steps": 50}),
     Rung(
         name="ppo",
         what="start, then its own play for progress, with frozen eyes",
