@@ -143,9 +143,9 @@ class ActorCritic(TrainablePolicy):
         )
         if self.norm is not None and self.training and "observation" in decisions.inputs:
             seen = decisions.inputs["observation"][decisions.episode >= 0]
-            if learn != "own":
+            if learn != "own" and decisions.mask.any():
                 self.norm.settle(seen)
-            elif not self.norm.settled:
+            elif learn == "own" and not self.norm.settled:
                 self.norm.gather(seen)
         return decisions
 

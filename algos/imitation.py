@@ -79,7 +79,6 @@ class Imitation(Trainer[Cloner]):
         self.expert = expert
         super().__init__(policy, env_id, **others)
         self.dataset = Dataset("label", None if self.run is None else self.run.folder / _DATASET)
-        self._lessons: tuple[str, Decisions] | None = None  # of which data set, and its rows
 
     def _teacher(self) -> Teacher:
         """Return who labels what the policy meets."""
@@ -144,10 +143,9 @@ class Imitation(Trainer[Cloner]):
         """Learn from the data set; return what to watch."""
         start = time.perf_counter()
         data = self.dataset
-        if len(data) and (self._lessons is None or self._lessons[0] != data.digest):
-            self._lessons = data.digest, lessons(self.policy, data.episodes, data.learn)
+        batch = self._lessons() if len(data) else None
         prepared = time.perf_counter()
-        learnt = learner.update(None if self._lessons is None else self._lessons[1])
+        learnt = learner.update(batch)
         return {
             **learnt,
             "dataset": float(len(data)),
@@ -155,6 +153,10 @@ class Imitation(Trainer[Cloner]):
             "seconds_prepare": prepared - start,
             "seconds_optimize": time.perf_counter() - prepared,
         }
+
+    def _lessons(self) -> Decisions:
+        """Return the rows of the data set."""
+        return lessons(self.policy, self.dataset.episodes, self.dataset.learn)
 
     def _state(self, learner: Cloner) -> dict[str, Any]:
         self.dataset.save(learner.round)
@@ -203,12 +205,18 @@ class BC(Imitation):
         if self._given is not None:
             self.dataset = self._given
         self._shown = None if self._given is None else self._given.episodes
+        self._rows: Decisions | None = None
 
     def _more_config(self) -> dict[str, Any]:
         return super()._more_config() | {"demonstrations": None if self._given is None else self._given.digest}
 
     def _asks_expert(self) -> bool:
         return self._given is None
+
+    def _lessons(self) -> Decisions:
+        if self._rows is None:  # nothing is ever added to what was shown
+            self._rows = super()._lessons()
+        return self._rows
 
     def _play(self) -> Play:
         # Nothing is played where there are demonstrations: one environment says what is wrong with its arguments.

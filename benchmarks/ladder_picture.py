@@ -15,7 +15,7 @@ import tyro
 from tetrathlon.agents.statistics import stratified_bootstrap
 
 _COLOURS = ("#2563eb", "#c2410c", "#0f766e", "#7c3aed", "#a16207")
-_SMOOTH = 5
+_SMOOTH, _EARLY = 5, 2
 
 
 def draw(runs: Sequence[Mapping[str, Any]], out: Path) -> None:
@@ -47,9 +47,8 @@ def _tests(axes: Any, runs: Sequence[Mapping[str, Any]]) -> None:
         at = [names.index(run["rung"]) + 0.2 * (number - 1) for run in own]
         rates = [run["tried"]["test"]["success"] for run in own]
         mean, low, high = (np.array([100 * rate[name] for rate in rates]) for name in ("mean", "low", "high"))
-        axes.errorbar(
-            mean, at, xerr=(mean - low, high - mean), fmt="o", ms=3, lw=1, color=_COLOURS[number], label=f"seed {seed}"
-        )
+        colour = _COLOURS[number % len(_COLOURS)]
+        axes.errorbar(mean, at, xerr=(mean - low, high - mean), fmt="o", ms=3, lw=1, color=colour, label=f"seed {seed}")
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(-2, 102)
@@ -60,13 +59,15 @@ def _tests(axes: Any, runs: Sequence[Mapping[str, Any]]) -> None:
 def _curves(axes: Any, runs: Sequence[Mapping[str, Any]]) -> None:
     paid = [run for run in runs if any("success" in line for line in run["train"]) and "entropy" in run["train"][-1]]
     for number, name in enumerate(dict.fromkeys(run["rung"] for run in paid)):
-        curves = [[line.get("success", np.nan) for line in run["train"]] for run in paid if run["rung"] == name]
+        # Not of the first updates: where no episode has had its whole time yet, only successes have ended.
+        curves = [[line["success"] for line in run["train"]][_EARLY:] for run in paid if run["rung"] == name]
         smooth = [np.convolve(curve, np.ones(_SMOOTH) / _SMOOTH, "valid") for curve in np.array(curves)]
         found = [stratified_bootstrap({name: list(each)}, statistic=np.mean) for each in np.stack(smooth, axis=1)]
         mean, low, high = (100 * np.array([getattr(each, part) for each in found]) for part in ("mean", "low", "high"))
-        at = np.arange(_SMOOTH, len(mean) + _SMOOTH)
-        axes.plot(at, mean, lw=1.2, color=_COLOURS[number], label=name)
-        axes.fill_between(at, low, high, color=_COLOURS[number], alpha=0.2, lw=0)
+        at = np.arange(len(mean)) + _EARLY + _SMOOTH
+        colour = _COLOURS[number % len(_COLOURS)]
+        axes.plot(at, mean, lw=1.2, color=colour, label=name)
+        axes.fill_between(at, low, high, color=colour, alpha=0.2, lw=0)
     axes.set_ylim(-3, 103)
     axes.set_xlabel(f"updates; mean of {_SMOOTH}, over seeds with 95 % interval")
     axes.set_ylabel("success in training, sampled, in %")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tetrathlon.envs.registry import make, make_batched
+from tetrathlon.envs.registry import has_seeded_batch, make, make_batched
 from tetrathlon.envs.slots import Slots, SlotsLike
 from tetrathlon.envs.vector_slots import VectorSlots
 
@@ -23,13 +23,8 @@ def make_slots(
         seed: Gives the one seed of a batch that cannot start a slot from a seed of its own; None: such a batch is not
             used.
     """
-    venv = make_batched(env_id, n, **kwargs) if vector else None
+    is_seeded = has_seeded_batch(env_id)
+    venv = make_batched(env_id, n, **kwargs) if vector and (is_seeded or seed is not None) else None
     if venv is None:
         return Slots(lambda: make(env_id, **kwargs), n)
-    slots = VectorSlots(venv)
-    if slots.seeded:
-        return slots
-    if seed is None:
-        venv.close()
-        return Slots(lambda: make(env_id, **kwargs), n)
-    return VectorSlots(venv, seed=seed())
+    return VectorSlots(venv, seed=None if is_seeded or seed is None else seed())

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.envs.registration import find_highest_version
+from gymnasium.envs.registration import find_highest_version, load_env_creator
 
 NAMESPACE = "tetrathlon"
 PLUGIN_GROUP = "tetrathlon.envs"
@@ -110,7 +110,7 @@ def domain_of(env_id: str) -> str:
     return next((listing.domain for listing in listings() if listing.id == env_id), "other")
 
 
-def make(env_id: str, **kwargs: Any) -> gym.Env[Any, Any]:
+def make(env_id: str, /, **kwargs: Any) -> gym.Env[Any, Any]:
     """Make an environment; an unknown id is answered with the nearest known ones.
 
     Args:
@@ -124,7 +124,7 @@ def make(env_id: str, **kwargs: Any) -> gym.Env[Any, Any]:
     return gym.make(known_id(env_id), **kwargs)
 
 
-def make_batched(env_id: str, n: int, **kwargs: Any) -> gym.vector.VectorEnv[Any, Any, Any] | None:
+def make_batched(env_id: str, n: int, /, **kwargs: Any) -> gym.vector.VectorEnv[Any, Any, Any] | None:
     """Make N copies that step as one; None where an environment has no batched form of its own.
 
     What Gymnasium's ``make`` puts around an environment no batch has: where a wrapper is asked for there is none.
@@ -139,6 +139,13 @@ def make_batched(env_id: str, n: int, **kwargs: Any) -> gym.vector.VectorEnv[Any
     if spec.vector_entry_point is None or spec.additional_wrappers or _OF_MAKE & kwargs.keys():
         return None
     return gym.make_vec(env_id, n, vectorization_mode="vector_entry_point", **kwargs)
+
+
+def has_seeded_batch(env_id: str) -> bool:
+    """Tell whether an environment has a batched form that says that it can start each copy from a seed of its own."""
+    entry = gym.spec(known_id(env_id).rpartition(":")[2]).vector_entry_point
+    made_by = load_env_creator(entry) if isinstance(entry, str) else entry
+    return bool(getattr(made_by, "metadata", {}).get("masked_reset"))
 
 
 def known_id(env_id: str) -> str:

@@ -257,7 +257,8 @@ def unstack(space: spaces.Space[Any], batch: Any, n: int) -> list[Any]:
         parts = {name: unstack(part, batch[name], n) for name, part in space.items()}
         return [{name: items[i] for name, items in parts.items()} for i in range(n)]
     if isinstance(space, spaces.Tuple):
-        return list(zip(*(unstack(part, batch[k], n) for k, part in enumerate(space)), strict=True))
+        columns = [unstack(part, batch[k], n) for k, part in enumerate(space)]
+        return [tuple(column[i] for column in columns) for i in range(n)]
     items: list[Any]
     if isinstance(space, _ARRAYS):
         array = np.asarray(batch)
@@ -269,6 +270,17 @@ def unstack(space: spaces.Space[Any], batch: Any, n: int) -> list[Any]:
     if len(items) != n:
         raise ValueError(f"expected a batch of {n} items of {space}, got {len(items)}")
     return items
+
+
+def read_action(space: spaces.Box, action: Any) -> np.ndarray:
+    """Return an action as float64 of the shape of a ``Box``; NaN where it is none, which the environment ignores."""
+    try:
+        given = np.asarray(action)
+        if given.dtype.kind in "fiub" and given.shape == space.shape:
+            return given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return np.full(space.shape, np.nan)
 
 
 def null_sample(space: spaces.Space[Any]) -> Any:

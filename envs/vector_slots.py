@@ -8,21 +8,26 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from tetrathlon.envs.slots import Ready, check_ids
-from tetrathlon.envs.spaces import null_sample, stack, unbatch_info, unstack
+from tetrathlon.envs.spaces import null_sample, read_action, stack, unbatch_info, unstack
 
 
 class VectorSlots:
     """The slots of a batched ``VectorEnv``, in any of Gymnasium's three autoreset modes.
 
     It does what :class:`~tetrathlon.envs.slots.Slots` does, in lock-step: it takes actions for all live slots at
-    once. An idle slot is reset where it must be and fed a null action that nobody records. Where the environment has
-    a masked reset (``SyncVectorEnv``, ``AsyncVectorEnv``, or ``metadata["masked_reset"]``) seeds and options are
-    honoured by slot; elsewhere they are refused, and a slot restarts by the environment's own autoreset. Where it has
-    ``get_states(ids)`` and ``set_states(ids, states)``, as a ``MujocoVectorEnv`` has, or is a ``SyncVectorEnv`` of
-    environments with states, slots have states too. An environment that raises takes the whole vector down.
+    once. An idle slot rests, where the environment has ``rest(ids)``, as a ``MujocoVectorEnv`` has; else it is reset
+    where it must be and fed a null action that nobody records. Where the environment has a masked reset
+    (``SyncVectorEnv``, ``AsyncVectorEnv``, or ``metadata["masked_reset"]``) seeds and options are honoured by slot;
+    elsewhere they are refused, and a slot restarts by the environment's own autoreset. Where it has
+    ``get_states(ids)`` and ``set_states(ids, states)``, or is a ``SyncVectorEnv`` of environments with states, slots
+    have states too. With ``metadata["ignores_nan"]`` an action that is none of a ``Box`` becomes NaN.
+
+    An environment that raises takes the whole vector down; but where copies can rest, a reset that raises costs only
+    the episode of its slot.
 
     Args:
         venv: The vector environment.
@@ -57,6 +62,7 @@ class VectorSlots:
                 "shared_memory=True, or with autoreset_mode=AutoresetMode.DISABLED or SAME_STEP"
             )
         self._seed = seed
+        self._rest = getattr(inner, "rest", None)
         self.observation_space = venv.single_observation_space
         self.action_space = venv.single_action_space
         self._null = null_sample(venv.single_action_space)
@@ -197,15 +203,31 @@ class VectorSlots:
             for i, seed, _ in now:
                 mask[i] = True
                 by_slot[i] = seed
-            observations, infos = self._venv.reset(
-                seed=by_slot,  # type: ignore[arg-type]
-                options={**(shared or {}), "reset_mask": mask.copy()},
-            )
+            try:
+                observations, infos = self._venv.reset(
+                    seed=by_slot,  # type: ignore[arg-type]
+                    options={**(shared or {}), "reset_mask": mask.copy()},
+                )
+            except Exception as error:  # an environment may raise anything
+                if self._rest is None:
+                    raise
+                self._reset_apart(now, announce, error)
+                continue
             items = unstack(self.observation_space, observations, len(self))
             for i, _, _ in now:
                 self._enter(i)
                 if announce:
                     self._done.append(Ready(i, items[i], info=unbatch_info(infos, i), started=True))
+
+    def _reset_apart(self, entries: Sequence[tuple[int, Any, Any]], announce: bool, error: Exception) -> None:
+        """Reset slots one by one, after they could not be reset together: which of them was it?"""
+        if len(entries) > 1:
+            for i, seed, options in entries:
+                self._reset_masked([i], [seed], [options], announce)
+            return
+        i = entries[0][0]
+        self.drop([i])
+        self._done.append(Ready(i, crash=f"{type(error).__name__}: {error}"))
 
     def _enter(self, i: int) -> None:
         """Note that an episode is under way in slot ``i``, whatever was there before."""
@@ -238,13 +260,16 @@ class VectorSlots:
 
     def _step(self) -> None:
         idle = ~(self._live | self._starting)
-        if (rest := getattr(self._venv.unwrapped, "rest", None)) is not None:
-            rest(np.flatnonzero(idle))
+        if self._rest is not None:
+            self._rest(np.flatnonzero(idle))
         elif self._mode is AutoresetMode.DISABLED and (stale := self._over & idle).any():
             self._venv.reset(options={"reset_mask": stale.copy()})
             self._over &= ~stale
         actions = [self._actions.pop(i, self._null) for i in range(len(self))]
-        batch = stack(self.action_space, actions)
+        if self._venv.metadata.get("ignores_nan") and isinstance(self.action_space, spaces.Box):
+            batch = np.stack([read_action(self.action_space, action) for action in actions])
+        else:
+            batch = stack(self.action_space, actions)
         observations, rewards, terminations, truncations, infos = self._venv.step(batch)
         items = unstack(self.observation_space, observations, len(self))
         restarted = self._over if self._mode is AutoresetMode.NEXT_STEP else np.zeros(len(self), dtype=bool)

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from tetrathlon.envs.robots.task import Task
 from tetrathlon.envs.robots.vector import MujocoVectorEnv
-from tetrathlon.envs.spaces import unbatch_info, unstack
+from tetrathlon.envs.spaces import read_action, unbatch_info, unstack
 
 
 class RobotEnv(gym.Env[Any, np.ndarray]):
@@ -51,8 +52,9 @@ class RobotEnv(gym.Env[Any, np.ndarray]):
             gymnasium.error.ResetNeeded: There is no episode under way.
         """
         self._refuse_closed()
-        given = self._read(action)
-        observations, rewards, terminated, truncated, infos = self.batch.step(given)
+        assert isinstance(self.action_space, spaces.Box)
+        given = read_action(self.action_space, action)
+        observations, rewards, terminated, truncated, infos = self.batch.step(given[None])
         return (
             self._only(observations),
             float(rewards[0]),
@@ -60,18 +62,6 @@ class RobotEnv(gym.Env[Any, np.ndarray]):
             bool(truncated[0]),
             unbatch_info(infos, 0),
         )
-
-    def _read(self, action: Any) -> np.ndarray:
-        """Return the action as a batch of one; NaN where it is none."""
-        shape = self.batch.action_space.shape
-        assert shape is not None
-        try:
-            given = np.asarray(action)
-            if given.dtype.kind in "fiub" and given.shape == shape[1:]:
-                return given.astype(np.float64)[None]
-        except (TypeError, ValueError, OverflowError):
-            pass
-        return np.full(shape, np.nan)
 
     def render(self) -> np.ndarray | None:
         """Return a picture, uint8 [S, S, 3], or None without a render mode."""

@@ -161,7 +161,8 @@ class PushToZone(RobotEnv):
 
     ## Rewards
     1 when the object's centre is in the zone, which is 7 cm in radius. With ``reward="dense"`` also progress as it is
-    made, 1 in all: two thirds for the object's way to the zone, one for the hand's way to behind the object.
+    made, up to 1: two thirds for the object's way to the zone, one for the hand's way from half a metre to behind the
+    object.
 
     ## Starting State
     Positions are drawn at random, so that nothing lies between object and zone, and belong to the train or to the test

@@ -80,14 +80,18 @@ class Senses:
         feelings = self._now.robot.feel(self._now.world)
         if self._observation == "state":
             return _finite(np.concatenate([feelings, self._task.features(self._now)], axis=1))
-        if len(ids):
-            fresh = self._pictures(instances, self._size, self._cameras, ids.tolist())
-            for kept, drawn in zip(self._seen, fresh, strict=True):
-                kept[ids] = drawn
+        self.draw(instances, ids)
         seen = dict(zip(("image", "wrist_image"), (kept.copy() for kept in self._seen), strict=False))
         hidden = np.zeros(len(steps), dtype=bool) if self._goal_steps is None else steps >= self._goal_steps
         said = ("" if each is None or hidden[i] else each.instruction for i, each in enumerate(instances))
         return {**seen, "state": _finite(feelings), "instruction": tuple(said)}
+
+    def draw(self, instances: Sequence[Instance | None], ids: np.ndarray) -> None:
+        """Draw the pictures of simulations that have changed, where pictures are seen."""
+        if self._seen and len(ids):
+            fresh = self._pictures(instances, self._size, self._cameras, ids.tolist())
+            for kept, drawn in zip(self._seen, fresh, strict=True):
+                kept[ids] = drawn
 
     def pictures(self, instances: Sequence[Instance | None], size: int) -> np.ndarray:
         """Return what the robot's own camera sees, uint8 [N, size, size, 3]."""

@@ -67,6 +67,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         "render_fps": _HZ,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
         "masked_reset": True,
+        "ignores_nan": True,
     }
 
     def __init__(
@@ -346,19 +347,16 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         return self._twin
 
     def load(self, other: MujocoVectorEnv, rows: Sequence[int] | None = None) -> None:
-        """Become what ``other`` is: copy i becomes its copy ``rows[i]``.
-
-        Args:
-            other: N copies of the same task and robot.
-            rows: N numbers; None: each its own.
-        """
+        """Become what ``other`` is, N copies of the same task and robot: copy i its copy ``rows[i]``, or else its i."""
         chosen = np.arange(self.num_envs) if rows is None else np.asarray(rows)
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
             mine[:] = theirs[chosen]
         self._instances[:] = [other._instances[i] for i in chosen.tolist()]
         ids = np.arange(self.num_envs)
+        self._resting[:] = False
         self.randomization.apply(ids)
         self.world.settle(ids)
+        self._senses.draw(self._instances, ids)
 
     def _arrays(self) -> list[np.ndarray]:
         """Return all that a copy is at a moment, but its instance and its generator."""

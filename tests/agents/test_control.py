@@ -171,6 +171,8 @@ def test_what_was_cloned_is_not_moved_by_the_statistics_of_own_play() -> None:
     other.load_state_dict(policy.state_dict())
     other.collate(rows(3.0))
     assert np.array_equal(cloned, answers(other))
+    policy.collate(rows(3.0), learn="label")  # nobody said anything: there is nothing to learn, and nothing moves
+    assert np.array_equal(cloned, answers(policy))
     policy.collate(rows(3.0), learn="action")
     assert not np.array_equal(cloned, answers(policy))
 

@@ -114,6 +114,15 @@ class TestRest:
         envs.reset(seed=[None, 1, None], options={"reset_mask": np.array([False, True, False])})
         assert not np.array_equal(envs.step(plays(3, 1)[0])[0][1], before[1])
 
+    def test_what_becomes_another_does_not_rest(self) -> None:
+        envs, other = (PushToZoneVector(2, autoreset_mode=AutoresetMode.DISABLED, **STATE) for _ in range(2))
+        envs.reset(seed=0)
+        other.reset(seed=9)
+        envs.rest([1])
+        envs.load(other)
+        for actions in plays(2, 2):
+            assert np.array_equal(envs.step(actions)[0], other.step(actions)[0])
+
     def test_a_picture_is_drawn_where_something_changed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         drawn: list[list[int]] = []
         pictures = Camera.pictures
@@ -134,6 +143,8 @@ class TestRest:
         assert np.array_equal(again[1:], seen[1:]) and not np.array_equal(again[0], seen[0])
         envs.set_states([2], envs.get_states([0]))
         assert drawn == [[0, 1, 2], [0, 2], [0], [2]]
+        envs.load(envs, [0, 0, 0])
+        assert drawn[4:] == [[0, 1, 2]]
 
 
 def test_slots_take_seeds_and_the_expert_from_the_batch() -> None:
