@@ -130,7 +130,7 @@ class Ladder:
             raise ValueError(f"rungs are {', '.join(known)}; got {', '.join(strange)}")
         torch.set_num_threads(1)
         self.weights.mkdir(parents=True, exist_ok=True)
-        console = Console(highlight=False)
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
         runs = json.loads(self.out.read_text("utf-8"))["runs"] if self.out.exists() else []
         for number in self.seeds:
             seed = _Seed(number, self.weights)
