@@ -13,8 +13,8 @@ import numpy as np
 import tyro
 
 from tetrathlon.agents.statistics import stratified_bootstrap
+from tetrathlon.benchmarks.pictures import COLOURS, figure
 
-_COLOURS = ("#2563eb", "#c2410c", "#0f766e", "#7c3aed", "#a16207")
 _SMOOTH, _EARLY = 5, 2
 
 
@@ -25,19 +25,11 @@ def draw(runs: Sequence[Mapping[str, Any]], out: Path) -> None:
         runs: What ``ladder`` wrote.
         out: A file whose ending says its kind (svg, png).
     """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    style: Any = {"font.size": 8, "svg.hashsalt": "ladder", "axes.spines.top": False, "axes.spines.right": False}
-    with matplotlib.rc_context(style):
-        rungs = len({run["rung"] for run in runs})
-        figure = Figure(figsize=(9.3, 1.2 + 0.3 * rungs), layout="constrained")
-        FigureCanvasSVG(figure)
-        left, right = figure.subplots(1, 2)
+    rungs = len({run["rung"] for run in runs})
+    with figure(out, (9.3, 1.2 + 0.3 * rungs), "ladder") as drawn:
+        left, right = drawn.subplots(1, 2)
         _tests(left, runs)
         _curves(right, runs)
-        figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None, dpi=150)
 
 
 def _tests(axes: Any, runs: Sequence[Mapping[str, Any]]) -> None:
@@ -47,7 +39,7 @@ def _tests(axes: Any, runs: Sequence[Mapping[str, Any]]) -> None:
         at = [names.index(run["rung"]) + 0.2 * (number - 1) for run in own]
         rates = [run["tried"]["test"]["success"] for run in own]
         mean, low, high = (np.array([100 * rate[name] for rate in rates]) for name in ("mean", "low", "high"))
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         axes.errorbar(mean, at, xerr=(mean - low, high - mean), fmt="o", ms=3, lw=1, color=colour, label=f"seed {seed}")
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -65,7 +57,7 @@ def _curves(axes: Any, runs: Sequence[Mapping[str, Any]]) -> None:
         found = [stratified_bootstrap({name: list(each)}, statistic=np.mean) for each in np.stack(smooth, axis=1)]
         mean, low, high = (100 * np.array([getattr(each, part) for each in found]) for part in ("mean", "low", "high"))
         at = np.arange(len(mean)) + _EARLY + _SMOOTH
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         axes.plot(at, mean, lw=1.2, color=colour, label=name)
         axes.fill_between(at, low, high, color=colour, alpha=0.2, lw=0)
     axes.set_ylim(-3, 103)

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import tyro
 
-_COLOURS = ("#2563eb", "#c2410c", "#0f766e", "#7c3aed", "#a16207")
+from tetrathlon.benchmarks.pictures import COLOURS, figure
+
 _COLUMNS = 3
 
 
@@ -22,26 +23,18 @@ def draw(experiments: Sequence[Mapping[str, Any]], out: Path) -> None:
         experiments: What ``learning`` wrote.
         out: A file whose ending says its kind (svg, png).
     """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
     rows = -(-len(experiments) // _COLUMNS)
-    style: Any = {"font.size": 8, "svg.hashsalt": "learning", "axes.spines.top": False, "axes.spines.right": False}
-    with matplotlib.rc_context(style):
-        figure = Figure(figsize=(3.1 * _COLUMNS, 2.3 * rows), layout="constrained")
-        FigureCanvasSVG(figure)
-        fields = figure.subplots(rows, _COLUMNS, squeeze=False, sharey=True)
+    with figure(out, (3.1 * _COLUMNS, 2.3 * rows), "learning") as drawn:
+        fields = drawn.subplots(rows, _COLUMNS, squeeze=False, sharey=True)
         for axes in fields.flat[len(experiments) :]:
             axes.set_visible(False)
         for axes, found in zip(fields.flat, experiments, strict=False):
             _field(axes, found)
-        figure.savefig(out, metadata={"Date": None} if out.suffix == ".svg" else None, dpi=150)
 
 
 def _field(axes: Any, found: Mapping[str, Any]) -> None:
     for number, run in enumerate(found["runs"]):
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         curve = run["train"]["success"]
         axes.plot(range(1, len(curve) + 1), [100 * value for value in curve], lw=0.8, alpha=0.6, color=colour)
         at = [look["updates"] for look in run["test"]]

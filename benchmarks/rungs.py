@@ -48,6 +48,7 @@ class Rung:
 
 
 _BC = {"lr": 2e-3, "decay": "cosine"}
+_NUMBERS_BC = {"lr": 1e-3, "decay": "cosine"}
 _PPO = {"horizon": 32, "piece": 1, "minibatches": 16, "lr": 3e-4, "gamma": 0.99, "lam": 0.95}
 _DAGGER = {"beta": 0.5, "beta_decay": 0.8, "lr": 1e-3}
 _DENSE = {"reward": "dense"}
@@ -84,7 +85,7 @@ RUNGS: tuple[Rung, ...] = (
         what="150 narrow demonstrations",
         observation="state",
         narrow=150,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 100},
+        options={**_NUMBERS_BC, "steps": 100},
     ),
     Rung(
         name="numbers-dagger",
@@ -102,7 +103,7 @@ RUNGS: tuple[Rung, ...] = (
         what="300 narrow demonstrations",
         observation="state",
         narrow=300,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 200},
+        options={**_NUMBERS_BC, "steps": 200},
     ),
     Rung(
         name="numbers-narrow-and-wide",
@@ -110,7 +111,7 @@ RUNGS: tuple[Rung, ...] = (
         observation="state",
         narrow=150,
         wide=150,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 200},
+        options={**_NUMBERS_BC, "steps": 200},
     ),
     Rung(
         name="numbers-start",
@@ -118,7 +119,7 @@ RUNGS: tuple[Rung, ...] = (
         observation="state",
         head="gaussian",
         wide=120,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 100},
+        options={**_NUMBERS_BC, "steps": 100},
     ),
     Rung(
         name="numbers-ppo",
@@ -152,7 +153,7 @@ RUNGS: tuple[Rung, ...] = (
         head="gaussian",
         start="numbers-start",
         wide=120,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 480},
+        options={**_NUMBERS_BC, "steps": 480},
     ),
     Rung(
         name="numbers-more",
@@ -160,7 +161,7 @@ RUNGS: tuple[Rung, ...] = (
         observation="state",
         head="gaussian",
         wide=1_000,
-        options={"lr": 1e-3, "decay": "cosine", "steps": 480},
+        options={**_NUMBERS_BC, "steps": 480},
     ),
 )
 """Written down before they were run on the seeds of the result; tried out on seed 10. A minibatch of a PPO step is 128
