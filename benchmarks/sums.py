@@ -14,10 +14,10 @@ from tetrathlon.agents.char_lm import char_lm
 from tetrathlon.agents.language import LanguagePolicy
 from tetrathlon.algos.imitation import clone
 from tetrathlon.envs.episode import Episode, Step
+from tetrathlon.envs.language.formats import PlainFormat
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.rubric import Rubric, Term
 from tetrathlon.envs.text.bandit import TextBandit
-from tetrathlon.envs.text.formats import PlainFormat
-from tetrathlon.envs.text.task import Task
 
 DIGITS = 5
 """Digits are below this, so an answer has one of its own."""

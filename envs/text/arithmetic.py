@@ -9,9 +9,9 @@ import numpy as np
 
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import integer
+from tetrathlon.envs.language.formats import NUMBER, AnswerFormat, answer_formats
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.bandit import TextBandit
-from tetrathlon.envs.text.formats import NUMBER, AnswerFormat, answer_formats
-from tetrathlon.envs.text.task import Task
 
 _OPERATORS = "+-*"
 _SPARE_BITS = 40  # so much larger is the number than all choices: none is likelier than another by more than 2**-40

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
-from tetrathlon.envs.arguments import index_option, whole
 from tetrathlon.envs.episode import Episode, Step
+from tetrathlon.envs.language.environment import LanguageEnv
+from tetrathlon.envs.language.formats import is_one_letter, says_something
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.rubric import Rubric, Score, Term
-from tetrathlon.envs.spaces import UnicodeText
-from tetrathlon.envs.splits import SPLITS
-from tetrathlon.envs.text.dataset import Dataset
-from tetrathlon.envs.text.formats import AnswerFormat, answer_formats, is_one_letter, says_something
-from tetrathlon.envs.text.seeding import generator
-from tetrathlon.envs.text.task import Task
-
-_INDEX_STREAM = 0x7E71A  # keeps random access apart from seeds
-_SHOT_STREAM = 0x5407
-_MOST_DRAWS = 10_000
-_LONGEST_OBSERVATION = 1_000_000
-_LONGEST_ACTION = 1_000_000
-_MOST_TOKENS = 10_000_000
-_OPTIONS = ("index", "task")
 
 
-class TextBandit(gym.Env[str, str]):
+class TextBandit(LanguageEnv):
     """A single-turn language task: one prompt, one completion, one reward.
 
     Subclasses give :meth:`generate`, or set ``dataset`` in their constructor, and :meth:`is_right`; everything else is
@@ -50,83 +35,27 @@ class TextBandit(gym.Env[str, str]):
     Terminated after one step; ``stop_reason`` is ``answered`` or ``no_answer``.
 
     Args:
-        split: ``"train"`` or ``"test"``; an instance belongs to one of them by a hash of its content.
-        answer_format: One of ``formats``, which are ``"boxed"``, ``"tag"`` and ``"plain"`` (the reply is the answer)
-            for most tasks; None: the first.
-        shots: Worked examples, fixed for the environment and from the train split: ``info["examples"]`` holds
-            them as messages of a user and an assistant, which a chat model reads before the observation.
-        max_tokens: Token limit, stated in ``info["limits"]`` and kept by the policy; None: the task's own.
         format_weight: What the right format pays, from 0 to less than the 1 of a right answer.
-        render_mode: ``"ansi"`` or None.
+        **kwargs: Those of ``LanguageEnv``. ``answer_format`` is ``"boxed"``, ``"tag"`` or ``"plain"`` (the reply is
+            the answer) in most tasks; a worked example is a message of a user and one of an assistant.
 
     Raises:
         ValueError: An argument is none of those.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}  # type: ignore[misc]
-    default_max_tokens: ClassVar[int] = 64
-    """Enough for a short worked answer."""
-    formats: Mapping[str, AnswerFormat] = answer_formats()
-    """Answer formats by name; the first is the default."""
-    system: ClassVar[str] = ""
-    """The system message, where a task has one."""
-    dataset: Dataset | None = None
-    """The instances, where they are given and not generated."""
-
-    def __init__(
-        self,
-        *,
-        split: str = "train",
-        answer_format: str | None = None,
-        shots: int = 0,
-        max_tokens: int | None = None,
-        format_weight: float = 0.0,
-        render_mode: str | None = None,
-    ) -> None:
-        if split not in SPLITS:
-            raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
-        if answer_format is None:
-            answer_format = next(iter(self.formats))
-        if answer_format not in self.formats:
-            raise ValueError(f"answer_format must be one of {tuple(self.formats)}, got {answer_format!r}")
+    def __init__(self, *, format_weight: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         if isinstance(format_weight, bool) or not isinstance(format_weight, int | float) or not 0 <= format_weight < 1:
             raise ValueError(f"format_weight must be a number from 0 to less than 1, got {format_weight!r}")
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}")
-        self.split = split
-        self.answer_format = answer_format
-        self._format = self.formats[answer_format]
-        self.shots = whole("shots", shots, 0, 64)
-        tokens = self.default_max_tokens if max_tokens is None else max_tokens
-        self.max_tokens = whole("max_tokens", tokens, 1, _MOST_TOKENS)
-        self.render_mode = render_mode
-        self.observation_space = UnicodeText(_LONGEST_OBSERVATION)
-        self.action_space = UnicodeText(_LONGEST_ACTION)
         self.rubric = self.make_rubric(format_weight)
         self._answer_terms = self.rubric.terms if self._pays_the_answer_alone(format_weight) else None
-        self._task: Task | None = None
         self._prompt = ""
         self._completion: str | None = None
         self._read: tuple[str, str | None] | None = None  # the completion that was read last, and its answer
 
-    def generate(self, rng: np.random.Generator) -> Task:
-        """Draw an instance of any split from ``rng`` and nothing else; not asked of a task with a ``dataset``."""
-        raise NotImplementedError(f"{type(self).__name__} has neither generate() nor a dataset")
-
     @abstractmethod
     def is_right(self, task: Task, answer: str) -> bool:
         """Tell whether ``answer``, a final answer out of a completion, is right."""
-
-    def check_task(self, task: Task) -> None:
-        """Refuse a task that nobody can be graded on.
-
-        Raises:
-            ValueError: Its right answer cannot be read.
-        """
-
-    def write_answer(self, task: Task) -> str:
-        """Return the right answer as the expert writes it into the asked format."""
-        return task.answer
 
     def make_rubric(self, format_weight: float) -> Rubric:
         """Return the rubric; ``correct`` means success."""
@@ -135,44 +64,18 @@ class TextBandit(gym.Env[str, str]):
             terms.append(Term("format", self._grade_format, format_weight))
         return Rubric(*terms, success="correct")
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Start an episode.
-
-        Args:
-            seed: Fixes the instance within the split, in every process.
-            options: ``{"index": i}`` gives the i-th instance of the split; ``{"task": task}`` plays ``task``.
-
-        Raises:
-            ValueError: ``index`` is not an integer from 0, or beyond the dataset; nobody can be graded on ``task``;
-                or there is an option of another name.
-            TypeError: ``task`` is no ``Task``.
-        """
-        if seed is not None:
-            self._np_random, self._np_random_seed = generator(seed)
-        rng = self._np_random or self.np_random
-        self._task = task = self._chosen(options) if options else self._draw(rng, self.split, self._examples)
+    def begin(self, task: Task) -> tuple[str, dict[str, Any]]:
+        """See :meth:`LanguageEnv.begin`."""
         self._prompt = self._write_question(task)
         self._completion = self._read = None
-        return self._prompt, self._start_info(task)
+        return self._prompt, self.start_info(task)
 
-    def _chosen(self, options: dict[str, Any]) -> Task:
-        if unknown := sorted(map(repr, set(options) - set(_OPTIONS))):
-            raise ValueError(f"options may be {' and '.join(map(repr, _OPTIONS))}, got {', '.join(unknown)}")
-        if "task" in options:
-            task = options["task"]
-            if not isinstance(task, Task):
-                raise TypeError(f"options['task'] must be a Task, got {task!r}")
-            self.check_task(task)
-            return task
-        index = index_option(options["index"])
-        if self.dataset is None:
-            return self._draw(np.random.default_rng([_INDEX_STREAM, index]), self.split, self._examples)
-        tasks = self.dataset.splits[self.split]
-        if self._examples:
-            tasks = tuple(task for task in tasks if task.id not in self._examples)
-        if index >= len(tasks):
-            raise ValueError(f"options['index'] must be below {len(tasks)}, the size of the dataset, got {index!r}")
-        return tasks[index]
+    def demonstrate(self, task: Task) -> list[dict[str, str]]:
+        """See :meth:`LanguageEnv.demonstrate`."""
+        return [
+            {"role": "user", "content": self._write_question(task)},
+            {"role": "assistant", "content": self._write_solution(task)},
+        ]
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Grade the completion ``action`` and end the episode.
@@ -216,15 +119,6 @@ class TextBandit(gym.Env[str, str]):
             and cls._grade is TextBandit._grade
             and cls._grade_answer is TextBandit._grade_answer
         )
-
-    def _start_info(self, task: Task) -> dict[str, Any]:
-        return {
-            "task_id": task.id,
-            "system": self.system,
-            "tools": [],
-            "examples": self._write_examples() if self.shots else [],
-            "limits": {"tokens": self.max_tokens},
-        }
 
     def _grade(self, task: Task) -> tuple[Score, dict[str, Any]]:
         assert self._completion is not None
@@ -283,7 +177,7 @@ class TextBandit(gym.Env[str, str]):
         if self._task is None:
             return "", {}
         if self._completion is None:
-            return self._prompt, self._start_info(self._task)
+            return self._prompt, self.start_info(self._task)
         return "", self._grade(self._task)[1]
 
     def render(self) -> str | None:
@@ -294,46 +188,6 @@ class TextBandit(gym.Env[str, str]):
             return self._prompt
         score, info = self._grade(self._task)
         return f"{self._prompt}\n\n> {self._completion}\n\nreward {score.reward:g} ({info['stop_reason']})"
-
-    def _draw(self, rng: np.random.Generator, split: str, shown: Collection[str] = ()) -> Task:
-        if self.dataset is None:
-            for _ in range(_MOST_DRAWS):
-                task = self.generate(rng)
-                if task.split == split and not (shown and task.id in shown):
-                    return task
-        elif given := self.dataset.splits[split]:
-            for _ in range(_MOST_DRAWS):
-                task = given[int(len(given) * rng.random())]
-                if not (shown and task.id in shown):
-                    return task
-        raise gym.error.Error(
-            f"{type(self).__name__} found no instance of the {split} split in {_MOST_DRAWS} draws; "
-            "its settings allow too few instances"
-        )
-
-    @cached_property
-    def _examples(self) -> dict[str, Task]:
-        """The worked examples by their ids; they are asked of nobody."""
-        rng = np.random.default_rng(_SHOT_STREAM)
-        examples: dict[str, Task] = {}
-        while len(examples) < self.shots:
-            task = self._draw(rng, "train", examples)
-            examples[task.id] = task
-        return examples
-
-    def _write_question(self, task: Task) -> str:
-        request = self._format.request
-        return f"{task.question}\n{request}" if request else task.question
-
-    def _write_solution(self, task: Task) -> str:
-        return self._format.write(self.write_answer(task))
-
-    def _write_examples(self) -> list[dict[str, str]]:
-        messages = []
-        for task in self._examples.values():
-            messages.append({"role": "user", "content": self._write_question(task)})
-            messages.append({"role": "assistant", "content": self._write_solution(task)})
-        return messages
 
     def _grade_answer(self, task: Task, episode: Episode) -> float:
         answer = self.answer_in(episode.steps[-1].action)

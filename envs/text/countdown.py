@@ -10,9 +10,9 @@ import numpy as np
 
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import plain, spaced
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.expression import LONGEST, value
-from tetrathlon.envs.text.task import Task
 
 _MOST_TRIES = 2_000
 _EQUALS = re.compile(r"([^=]*)=\s*(\d{1,12})\s*", re.ASCII)

@@ -12,10 +12,11 @@ import numpy as np
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.grading.thinking import count_thoughts, visible
+from tetrathlon.envs.language.dataset import Dataset
+from tetrathlon.envs.language.formats import AnswerFormat
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.rubric import Rubric, Term
 from tetrathlon.envs.text.bandit import TextBandit
-from tetrathlon.envs.text.dataset import Dataset
-from tetrathlon.envs.text.formats import AnswerFormat
 from tetrathlon.envs.text.instructions.catalog import (
     KINDS,
     MOST_TOGETHER,
@@ -30,7 +31,6 @@ from tetrathlon.envs.text.instructions.instruction import Instruction
 from tetrathlon.envs.text.instructions.substance import is_substantial
 from tetrathlon.envs.text.instructions.wording import InLanguage
 from tetrathlon.envs.text.languages import language_term, model
-from tetrathlon.envs.text.task import Task
 
 _MOST_TRIES = 2_000
 _LONGEST = 100_000

@@ -10,9 +10,9 @@ import numpy as np
 
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import integer
+from tetrathlon.envs.language.formats import NUMBER, answer_formats
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.bandit import TextBandit
-from tetrathlon.envs.text.formats import NUMBER, answer_formats
-from tetrathlon.envs.text.task import Task
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SHARES = (0.2, 0.35, 0.3, 0.15)

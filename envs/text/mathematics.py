@@ -14,10 +14,10 @@ import numpy as np
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.answers import fields
 from tetrathlon.envs.grading.gold import Gold, read_gold, same_answer
+from tetrathlon.envs.language.dataset import Dataset, Row
+from tetrathlon.envs.language.formats import CHOICE, LINE, VALUE, answer_formats
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.bandit import TextBandit
-from tetrathlon.envs.text.dataset import Dataset, Row
-from tetrathlon.envs.text.formats import CHOICE, LINE, VALUE, answer_formats
-from tetrathlon.envs.text.task import Task
 from tetrathlon.envs.text.word_problems import LEVELS, make_word_problem, write_number
 
 _QUESTION_FIELDS = ("question", "problem")

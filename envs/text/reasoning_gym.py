@@ -20,11 +20,11 @@ import numpy as np
 
 from tetrathlon.envs.episode import Episode
 from tetrathlon.envs.grading.writing import integer, plain
+from tetrathlon.envs.language.formats import LINE, LINES, NUMBER, AnswerFormat, answer_formats
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.rubric import GraderError
 from tetrathlon.envs.text.bandit import TextBandit
-from tetrathlon.envs.text.formats import LINE, LINES, NUMBER, AnswerFormat, answer_formats
 from tetrathlon.envs.text.reasoning_gym_graders import GRADERS, PACKAGE_MUST_AGREE, PARTIAL_IS_SAFE, is_readable
-from tetrathlon.envs.text.task import Task
 
 EXCLUDED: Mapping[str, str] = {
     "boxnet": "the package gives no answer for its items, so nobody can be the expert",

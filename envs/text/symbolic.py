@@ -10,8 +10,8 @@ import numpy as np
 
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import integer, plain, spaced
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.bandit import TextBandit
-from tetrathlon.envs.text.task import Task
 
 OPERATIONS = ("copy", "reverse", "larger", "sort")
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz")

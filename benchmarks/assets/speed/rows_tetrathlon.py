@@ -8,7 +8,7 @@ from pathlib import Path
 import gymnasium as gym
 
 import tetrathlon  # noqa: F401  # registers the ids
-from tetrathlon.envs.text.task import Task
+from tetrathlon.envs.language.task import Task
 
 
 def episodes_of(rows, seeded, **options):

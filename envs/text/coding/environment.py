@@ -10,6 +10,8 @@ import numpy as np
 
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.episode import Episode
+from tetrathlon.envs.language.dataset import Dataset
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.rubric import Rubric, Score, Term
 from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.coding.draft import Draw
@@ -17,8 +19,6 @@ from tetrathlon.envs.text.coding.format import CodeFormat
 from tetrathlon.envs.text.coding.grader import Budget, Calls, Tests, Verdict
 from tetrathlon.envs.text.coding.rows import ReadProgram
 from tetrathlon.envs.text.coding.tasks import FAMILIES, make_job
-from tetrathlon.envs.text.dataset import Dataset
-from tetrathlon.envs.text.task import Task
 
 
 class Code(TextBandit):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tetrathlon.envs.grading.thinking import count_thoughts, visible
-from tetrathlon.envs.text.formats import AnswerFormat
+from tetrathlon.envs.language.formats import AnswerFormat
 
 _FENCE = re.compile(r"^[ \t]{0,12}(?P<marks>`{3,100}|~{3,100})(?P<info>[^\n]*)$", re.MULTILINE)
 _LANGUAGES = frozenset({"python", "python3", "py", "py3"})

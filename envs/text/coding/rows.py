@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tetrathlon.envs.language.dataset import MissingField, Row
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.rubric import GraderError
 from tetrathlon.envs.text.coding.data import LONGEST_JSON
 from tetrathlon.envs.text.coding.grader import Asserts, Budget, Streams, Tests
-from tetrathlon.envs.text.dataset import MissingField, Row
-from tetrathlon.envs.text.task import Task
 
 _MAGIC = frozenset(dir(builtins)) | {"__name__"}
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.text.dataset import Row
+from tetrathlon.envs.language.dataset import Row
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.instructions import data_formats, layouts, lengths, marks, wording
 from tetrathlon.envs.text.instructions.catalog import write_example
 from tetrathlon.envs.text.instructions.instruction import Count, Instruction
 from tetrathlon.envs.text.instructions.units import is_filled, shown
 from tetrathlon.envs.text.languages import LANGUAGES
-from tetrathlon.envs.text.task import Task
 
 _LEAST_WORDS = 1  # a prompt of theirs may ask for one word
 _MOST = 1_000

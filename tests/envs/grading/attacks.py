@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.envs.grading import usage
 from tetrathlon.envs.grading.gold import read_gold, same_answer
-from tetrathlon.envs.text.formats import VALUE
+from tetrathlon.envs.language.formats import VALUE
 
 PROMPT = "What is 7 * 6? Some say 41, some say 42.\nReply with the answer only."
 _BIG = "9" * 5_000

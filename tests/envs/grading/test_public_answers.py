@@ -10,9 +10,9 @@ import pytest
 from tests.envs.grading.attacks import is_paid
 from tetrathlon.envs.grading.answers import final_answer
 from tetrathlon.envs.grading.gold import read_gold, same_answer
-from tetrathlon.envs.text.formats import VALUE
+from tetrathlon.envs.language.formats import VALUE
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.mathematics import Math
-from tetrathlon.envs.text.task import Task
 
 CASES = [
     # commas: pairs are no numbers, thousands are

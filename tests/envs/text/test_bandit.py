@@ -15,15 +15,15 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import tetrathlon  # noqa: F401
+from tetrathlon.envs.language.formats import answer_formats
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.rubric import Rubric, Term
 from tetrathlon.envs.text.arithmetic import Arithmetic
 from tetrathlon.envs.text.bandit import TextBandit
 from tetrathlon.envs.text.countdown import Countdown
-from tetrathlon.envs.text.formats import answer_formats
 from tetrathlon.envs.text.letter_count import LetterCount
 from tetrathlon.envs.text.mathematics import Math
 from tetrathlon.envs.text.symbolic import Symbolic
-from tetrathlon.envs.text.task import Task
 
 TASKS = [Arithmetic, Symbolic, LetterCount, Countdown, Math]
 every = pytest.mark.parametrize("cls", TASKS)

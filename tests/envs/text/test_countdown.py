@@ -11,9 +11,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.countdown import Countdown
 from tetrathlon.envs.text.expression import parse, value
-from tetrathlon.envs.text.task import Task
 
 TASK = Task("q", "50 + 7 * 3", {"numbers": (3, 7, 50), "target": 71})
 

@@ -12,15 +12,15 @@ import gymnasium as gym
 import pytest
 
 from tetrathlon.envs.episode import Episode, Step
+from tetrathlon.envs.language.dataset import Row
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text import languages
-from tetrathlon.envs.text.dataset import Row
 from tetrathlon.envs.text.instruction_following import Format, asked_language
 from tetrathlon.envs.text.instructions import data_formats
 from tetrathlon.envs.text.instructions.ifeval import _MAKERS, make_task
 from tetrathlon.envs.text.instructions.instruction import Count
 from tetrathlon.envs.text.instructions.lengths import Words
 from tetrathlon.envs.text.instructions.wording import InLanguage, NoCommas
-from tetrathlon.envs.text.task import Task
 
 QUESTION = 'Write a short note about rain. Use the word "rain" in it.\n\nFollow these:\n- No commas.\n- Few words.'
 DATA = {"instructions": (NoCommas(), Words(Count(most=12))), "topic": "rain", "least_words": 8}

@@ -56,7 +56,7 @@ def test_arguments_out_of_range(kwargs: dict[str, Any]) -> None:
     ("reply", "reward"), [("3", 1.0), ("There are 3.", 1.0), ("2 or 3", 0.0), ("three", 0.0), ("33", 0.0), ("-3", 0.0)]
 )
 def test_plain_replies(reply: str, reward: float) -> None:
-    from tetrathlon.envs.text.task import Task
+    from tetrathlon.envs.language.task import Task
 
     env = LetterCount(answer_format="plain")
     env.reset(options={"task": Task("How many times does the letter 'r' appear in 'strawberry'?", "3")})

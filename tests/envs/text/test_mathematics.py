@@ -16,9 +16,9 @@ import pytest
 
 from tetrathlon.envs.contract import CHECKS, check
 from tetrathlon.envs.grading import prover
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.registry import make
 from tetrathlon.envs.text.mathematics import Math
-from tetrathlon.envs.text.task import Task
 
 
 def write(path: Path, rows: Iterable[dict[str, Any]]) -> str:

@@ -18,9 +18,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import tetrathlon  # noqa: F401
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.reasoning_gym import EXCLUDED, ReasoningGym, _one_antiderivative, tasks
 from tetrathlon.envs.text.reasoning_gym_graders import GRADERS
-from tetrathlon.envs.text.task import Task
 
 pytest.importorskip("reasoning_gym")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.symbolic import OPERATIONS, Symbolic
-from tetrathlon.envs.text.task import Task
 
 
 def grade(operation: str, gold: str, answer: str) -> bool:

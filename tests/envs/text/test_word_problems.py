@@ -11,8 +11,8 @@ from math import prod
 import numpy as np
 import pytest
 
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.stories import STORIES, Draws, decimal
-from tetrathlon.envs.text.task import Task
 from tetrathlon.envs.text.word_problems import FORMS, LEVELS, TENTHS, WordProblem, make_word_problem, write_number
 
 levels = pytest.mark.parametrize("level", LEVELS)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.sandbox import SandboxError
 from tetrathlon.envs.text.coding import held
 from tetrathlon.envs.text.coding.environment import Code
 from tetrathlon.envs.text.coding.tasks import FAMILIES
-from tetrathlon.envs.text.task import Task
 
 
 def reply(source: str) -> str:

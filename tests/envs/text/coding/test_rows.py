@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from tetrathlon.envs.language.dataset import MissingField, Row
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.coding.environment import Code
 from tetrathlon.envs.text.coding.grader import Asserts, Budget, Streams
 from tetrathlon.envs.text.coding.rows import ReadProgram
-from tetrathlon.envs.text.dataset import MissingField, Row
-from tetrathlon.envs.text.task import Task
 
 BUDGET = Budget(seconds=3.0)
 HUMANEVAL = {

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.coding.data import encode, same
 from tetrathlon.envs.text.coding.draft import Draft, Draw
 from tetrathlon.envs.text.coding.tasks import FAMILIES, HIDDEN, Job, make_job
-from tetrathlon.envs.text.task import Task
 
 SEEDS = range(4)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tetrathlon.envs.text.formats import NUMBER, VALUE, PlainFormat
+from tetrathlon.envs.language.formats import NUMBER, VALUE, PlainFormat
 
 _PIECES = st.sampled_from(
     ["####", "#", " ", "\t", "\n", "-", "+", "0", "42", "123456789012345", "٣", "²", ".", ",", "a"]

@@ -13,8 +13,8 @@ from typing import Any
 
 import gymnasium as gym
 
+from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.splits import SPLITS
-from tetrathlon.envs.text.task import Task
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _FILE_ENDINGS = (".jsonl", ".json", ".ndjson")

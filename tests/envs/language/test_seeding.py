@@ -12,7 +12,7 @@ from gymnasium.utils.seeding import np_random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrathlon.envs.text.seeding import generator
+from tetrathlon.envs.language.seeding import generator
 
 
 def _assert_same(seed: int) -> None:

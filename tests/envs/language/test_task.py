@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrathlon.envs.text.task import Task
+from tetrathlon.envs.language.task import Task
 
 
 @given(st.text(st.characters(exclude_categories=[])))

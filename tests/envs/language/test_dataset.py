@@ -13,8 +13,8 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from tetrathlon.envs.text.dataset import Dataset, MissingField, Row
-from tetrathlon.envs.text.task import Task
+from tetrathlon.envs.language.dataset import Dataset, MissingField, Row
+from tetrathlon.envs.language.task import Task
 
 
 def make_task(row: Row) -> Task:
