@@ -27,3 +27,20 @@ def index_option(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
         raise ValueError(f"options['index'] must be an integer from 0, got {value!r}")
     return int(value)
+
+
+def share(name: str, value: Any, last: bool = False) -> float:
+    """Return ``value``, an argument called ``name``, as a float.
+
+    Args:
+        name: The argument.
+        value: Its value.
+        last: Whether it may be 1.
+
+    Raises:
+        ValueError: It is no number from 0 to less than 1, or to 1.
+    """
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not is_number or not (0 <= value < 1 or (last and value == 1)):
+        raise ValueError(f"{name} must be a number from 0 to {'1' if last else 'less than 1'}, got {value!r}")
+    return float(value)

@@ -27,10 +27,11 @@ def check_no_answer_no_pay(subject: Subject) -> bool | None:
     env = subject.make()
     if not isinstance(env.action_space, spaces.Text):
         return False
-    env.reset(seed=0)
-    _, _, terminated, truncated, _ = env.step(hostile.WRONG[0])
-    if not (terminated or truncated):
-        return False
+    for action in (lambda: hostile.WRONG[0], getattr(env, "expert_action", lambda: hostile.WRONG[0])):
+        env.reset(seed=0)
+        _, _, terminated, truncated, _ = env.step(action())
+        if not (terminated or truncated):
+            return False
     echoes: list[str] = []
     plain = False
     for seed in _SEEDS:

@@ -24,6 +24,7 @@ _IDS: dict[str, str] = {
     "Countdown-v0": "tetrathlon.envs.text.countdown:Countdown",
     "Format-v0": "tetrathlon.envs.text.instruction_following:Format",
     "LetterCount-v0": "tetrathlon.envs.text.letter_count:LetterCount",
+    "Lookup-v0": "tetrathlon.envs.tools.lookup:Lookup",
     "Math-v0": "tetrathlon.envs.text.mathematics:Math",
     "PickAndLift-v0": "tetrathlon.envs.robots.lift:PickAndLift",
     "PlaceIn-v0": "tetrathlon.envs.robots.place:PlaceIn",
