@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,6 +19,7 @@ _UNKNOWN = "<unk>"
 def char_lm(
     *,
     characters: str = CHARACTERS,
+    words: Sequence[str] = (),
     size: int = 64,
     layers: int = 2,
     heads: int = 4,
@@ -30,6 +33,8 @@ def char_lm(
 
     Args:
         characters: What it can read and say; others are read as one unknown character.
+        words: Texts that are read and said as one token each, such as the fixed parts of a tool call: what always comes
+            whole is nothing to learn. Where several fit, the first one counts.
         size: Width of the model.
         layers: Its depth.
         heads: Attention heads; they divide ``size``.
@@ -38,15 +43,17 @@ def char_lm(
         **options: Those of :class:`~tetrathlon.agents.language.LanguagePolicy`.
 
     Raises:
-        ValueError: A character comes twice, or ``heads`` does not divide ``size``.
+        ValueError: A character comes twice, or a word is empty, or ``heads`` does not divide ``size``.
     """
     from transformers import LlamaConfig, LlamaForCausalLM
 
     if len(set(characters)) < len(characters):
         raise ValueError(f"characters must differ, got {characters!r}")
+    if "" in words:
+        raise ValueError(f"words must not be empty, got {list(words)!r}")
     if size % heads:
         raise ValueError(f"heads must divide size {size}, got {heads}")
-    tokenizer = character_tokenizer(characters)
+    tokenizer = character_tokenizer(characters, words)
     eos = tokenizer.eos_token_id
     config = LlamaConfig(
         vocab_size=len(tokenizer),
@@ -70,16 +77,17 @@ def char_lm(
     return policy
 
 
-def character_tokenizer(characters: str) -> Any:
-    """Return a tokenizer whose tokens are ``characters``, an unknown one and an end of text."""
+def character_tokenizer(characters: str, words: Sequence[str] = ()) -> Any:
+    """Return a tokenizer whose tokens are ``words``, ``characters``, an unknown one and an end of text."""
     from tokenizers import Regex, Tokenizer, decoders
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Split
     from transformers import PreTrainedTokenizerFast
 
-    words = [_EOS, _UNKNOWN, *characters]
-    inner = Tokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token=_UNKNOWN))
-    inner.pre_tokenizer = Split(Regex(r"[\s\S]"), "isolated")
+    known = dict.fromkeys([_EOS, _UNKNOWN, *characters, *words])
+    inner = Tokenizer(WordLevel({word: i for i, word in enumerate(known)}, unk_token=_UNKNOWN))
+    pattern = "|".join([*map(re.escape, words), r"[\s\S]"])
+    inner.pre_tokenizer = Split(Regex(pattern), "isolated")
     inner.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
         tokenizer_object=inner, eos_token=_EOS, unk_token=_UNKNOWN, clean_up_tokenization_spaces=False

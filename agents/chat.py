@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import Any
+
+from tetrathlon.agents.tool_manual import with_manual
 
 _THINK, _THINK_END = "<think>", "</think>"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -31,6 +32,8 @@ class Dialogue:
     """As the reset's info said."""
     limit: int | None = None
     """Most tokens of a turn, as the newest info that names one said."""
+    left: int | None = None
+    """How many tokens the episode has left, where the reset's info limited them."""
 
 
 class Chat:
@@ -42,8 +45,11 @@ class Chat:
     knows no system message (Gemma's refuses one), that becomes the beginning of the first user message. A dialogue
     begins with one BOS where the tokenizer puts one before its texts, whether the template writes it or not.
 
-    Without a template the text is the system message, the tools as JSON, the examples and the observation,
-    separated by blank lines, and later messages follow as they are.
+    Where a template has no place for tools, the system message describes them and how they are called; where it knows
+    no tool's message, that is a user's.
+
+    Without a template the text is the system message with the tools, the examples and the observation, separated by
+    blank lines, and later messages follow as they are.
 
     Args:
         tokenizer: A transformers tokenizer.
@@ -71,9 +77,10 @@ class Chat:
         """
         for number, message in enumerate(examples):
             _check_example(number, message)
+        if tools and not self._shows_tools:
+            system, tools = with_manual(system, tools), ()
         if self.tokenizer.chat_template is None:
-            parts = [system, *(json.dumps(tool, ensure_ascii=False) for tool in tools)]
-            parts += [*(message["content"] for message in examples), observation]
+            parts = [system, *(message["content"] for message in examples), observation]
             text = _clean("\n\n".join(part for part in parts if part))
             return [*self._bos, *self.text(text)], ""
         marks = _Marks(self._names, [system, tools, list(examples), observation])
@@ -81,11 +88,6 @@ class Chat:
         messages = self._begin(system, [*shown, {"role": "user", "content": observation}])
         prompt = self._render(messages, tools, True)
         self._check_marks(marks, prompt, messages, tools)
-        if tools and prompt == self._render(messages, (), True):
-            warnings.warn(
-                "this tokenizer's chat template leaves tools out; describe them in the system message",
-                stacklevel=2,
-            )
         opened = _opened(prompt, self._render(messages, tools, False))
         ids = self._encode(prompt, marks)
         # What the data say is hidden behind marks, so a BOS at the beginning is the template's own.
@@ -109,6 +111,8 @@ class Chat:
                 f"the chat template cannot be appended to: of a dialogue of {_TURNS} turns it leaves out or changes "
                 "the beginning; use a template that only appends (ChatML does)"
             )
+        if role == "tool" and not self._has_tool_role:
+            role = "user"
         if not self._keeps_thinking(role):
             raise ValueError(
                 f"the chat template cannot be appended to: with a new {role} message it takes the thinking out of the "
@@ -188,6 +192,24 @@ class Chat:
         except ValueError:
             return False
         return one != two  # a template may also leave it out without a word
+
+    @cached_property
+    def _has_tool_role(self) -> bool:
+        turns = [
+            {"role": role, "content": word} for role, word in (("user", "x"), ("assistant", "y"), ("tool", "word0x"))
+        ]
+        try:
+            return "word0x" in self._render(turns, (), True)
+        except ValueError:
+            return False
+
+    @cached_property
+    def _shows_tools(self) -> bool:
+        if self.tokenizer.chat_template is None:
+            return False
+        about = {"name": "word0x", "description": "x", "parameters": {"type": "object", "properties": {}}}
+        user = {"role": "user", "content": "x"}
+        return "word0x" in self._render([user], [{"type": "function", "function": about}], True)
 
     @cached_property
     def _keeps_the_past(self) -> bool:

@@ -24,18 +24,26 @@ class Conversation:
     """As the reset's info said."""
     limit: int | None = None
     """Most tokens of a turn, as the newest info that names one said."""
+    left: int | None = None
+    """How many tokens the episode has left, where the reset's info limited them and the server counts them."""
     calls: int = 0
     """Tool calls so far."""
+
+    @property
+    def most(self) -> int | None:
+        """Most tokens of the next turn."""
+        return min((limit for limit in (self.limit, self.left) if limit is not None), default=None)
 
 
 class ChatPolicy:
     """A model on an OpenAI-compatible server: one request a slot, all at once.
 
-    Of an info it reads what :class:`~tetrathlon.agents.language.LanguagePolicy` reads: ``system``, ``tools`` and
-    ``examples`` at an episode's start, and ``limits["tokens"]``. Observations are text, pictures (uint8, sent as
-    PNG), or dicts of them. Tool calls are actions in the Hermes form, ``<tool_call>{json}</tool_call>``, and go back
-    to the server as tool calls, its observations as their answers. Reasoning that a server keeps apart stands in
-    ``<think>`` before the action, as environments expect it, and is not sent again.
+    Of an info it reads what :class:`~tetrathlon.agents.language.LanguagePolicy` reads: ``system``, ``tools``,
+    ``examples`` and ``limits["episode_tokens"]`` at an episode's start, and ``limits["tokens"]``. Observations are
+    text, pictures (uint8, sent as PNG), or dicts of them. Tool calls are actions in the Hermes form,
+    ``<tool_call>{json}</tool_call>``, and go back to the server as tool calls, its observations as their answers: each
+    of ``info["tool_results"]`` to its own call. Reasoning that a server keeps apart stands in ``<think>`` before the
+    action, as environments expect it, and is not sent again.
 
     A turn that the token limit cut has the stop ``"length"``, as has one of more tokens than the limit where a server
     knows none; one for which the context has no room has ``"context"``. What a content filter cuts is acted upon as
@@ -134,9 +142,12 @@ class ChatPolicy:
             turn = turn_of(said, talk.tools, talk.calls)
             calls = talk.calls + len(turn.get("tool_calls", ()))
             acted.actions.append(thinking + said)
-            acted.memory.append(replace(talk, messages=(*talk.messages, turn), calls=calls))
+            left = talk.left
+            if left is not None and i in replies:
+                left -= replies[i].completion_tokens or 0
+            acted.memory.append(replace(talk, messages=(*talk.messages, turn), calls=calls, left=left))
             acted.records.append(_record(replies[i]) if i in replies else None)
-            acted.stops.append(_stop(replies[i], talk.limit) if i in replies else None)
+            acted.stops.append(_stop(replies[i], talk) if i in replies else None)
         acted.actions = tuple(acted.actions)
         return acted
 
@@ -144,8 +155,8 @@ class ChatPolicy:
         body = {**self.extra, "messages": list(talk.messages), "temperature": 0.0 if greedy else self.temperature}
         if talk.tools:
             body["tools"] = list(talk.tools)
-        if talk.limit is not None:
-            body["max_tokens"] = talk.limit
+        if (most := talk.most) is not None:
+            body["max_tokens"] = max(most, 1)
         if self.seed is not None and body["temperature"] > 0:
             # One number for all would give the same answer to each sample of an instance.
             drawn = np.random.SeedSequence((self.seed, self._sampled)).generate_state(1)[0]
@@ -159,7 +170,8 @@ def _heard(observation: Any, old: Conversation | None, info: Mapping[str, Any]) 
     content = content_of(observation)
     limit = token_limit(info, old.limit if old is not None else None)
     if old is not None:
-        return replace(old, messages=(*old.messages, *answers_to(old.messages[-1], content)), limit=limit)
+        answers = answers_to(old.messages[-1], content, info.get("tool_results"))
+        return replace(old, messages=(*old.messages, *answers), limit=limit)
     system: str = given(info, "system", str, "a string", "")
     tools, examples = (given(info, name, list | tuple, "a list", ()) for name in ("tools", "examples"))
     messages = [{"role": "system", "content": clean(system)}] if system else []
@@ -168,7 +180,7 @@ def _heard(observation: Any, old: Conversation | None, info: Mapping[str, Any]) 
             raise ValueError(f"example {number} must be a message with 'role' and 'content', got {message!r}")
         messages.append({"role": message["role"], "content": clean(message["content"])})
     messages.append({"role": "user", "content": content})
-    return Conversation(tuple(messages), tuple(map(tool_of, tools)), limit)
+    return Conversation(tuple(messages), tuple(map(tool_of, tools)), limit, token_limit(info, None, "episode_tokens"))
 
 
 def _record(reply: Reply) -> dict[str, Any] | None:
@@ -177,9 +189,10 @@ def _record(reply: Reply) -> dict[str, Any] | None:
     return record or None
 
 
-def _stop(reply: Reply, limit: int | None) -> str | None:
-    if reply.finish in ("length", "context"):
+def _stop(reply: Reply, talk: Conversation) -> str | None:
+    if reply.finish == "context":
         return reply.finish
-    if limit is not None and reply.completion_tokens is not None and reply.completion_tokens > limit:
-        return "length"
+    is_over = talk.most is not None and reply.completion_tokens is not None and reply.completion_tokens > talk.most
+    if is_over or reply.finish == "length":
+        return "length" if talk.left is None or talk.left != talk.most else "episode_length"
     return "eos" if reply.finish in ("stop", "tool_calls") else None

@@ -17,6 +17,7 @@ from tetrathlon.agents.critic import OwnCritic, ValueHead
 from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout
 from tetrathlon.agents.engine import Completion, Sampling, TorchEngine, eos_ids
 from tetrathlon.agents.intake import inside_of
+from tetrathlon.agents.lora import WithoutAdapter, adapted
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.scoring import Scorer
 from tetrathlon.agents.told import given, token_limit
@@ -30,9 +31,11 @@ class LanguagePolicy(TrainablePolicy):
 
     It is token-in, token-out: an episode's memory is the ids that the model saw and sampled, later messages are
     appended to them, and nothing sampled is ever decoded and encoded again. What it reads of an info is
-    ``system``, ``tools`` and ``examples`` (messages before the first observation) at an episode's start,
-    ``limits["tokens"]`` (most tokens of a turn, kept until another info names another), and ``role`` of a later
-    observation (``"user"``, the default, or ``"tool"``); None means that it says nothing.
+    ``system``, ``tools`` and ``examples`` (messages before the first observation) and ``limits["episode_tokens"]``
+    (most tokens that it samples in the episode) at an episode's start, ``limits["tokens"]`` (most tokens of a turn,
+    kept until another info names another), and ``role`` of a later observation (``"user"``, the default, or
+    ``"tool"``); None means that it says nothing. A turn that the limit of the episode cuts has the stop
+    ``"episode_length"``.
 
     A record holds ``prompt`` (int32 [P], the ids given since the last record: a first prompt, a later message, a
     forced turn), ``ids`` (int32 [T], sampled), ``logps`` (float32 [T], at the temperature of the sample) and
@@ -149,7 +152,7 @@ class LanguagePolicy(TrainablePolicy):
             model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=weights)
         model = model.to(device).eval()
         if lora:
-            model = _adapted(model, lora, seed)
+            model = adapted(model, lora, seed)
         if checkpointing:
             _checkpointed(model)
         policy = cls(
@@ -205,7 +208,7 @@ class LanguagePolicy(TrainablePolicy):
             completions = self.engine.generate(
                 [dialogues[i].ids for i in own],
                 Sampling(max_tokens=self.max_tokens, temperature=self.temperature, greedy=greedy),
-                [dialogues[i].limit for i in own],
+                [_least(dialogues[i].limit, dialogues[i].left) for i in own],
             )
         sampled: dict[int, Completion] = dict(zip(own, completions, strict=True))
         acted = Acted([], [], [], [])
@@ -217,10 +220,11 @@ class LanguagePolicy(TrainablePolicy):
                 action, new, record = forced[i], self.chat.forced(forced[i], opened), None
             ids = (*dialogue.ids, *new)
             recorded = dialogue.recorded if record is None else len(ids)
+            left = dialogue.left if dialogue.left is None or i not in sampled else dialogue.left - len(new)
             acted.actions.append(action)
-            acted.memory.append(replace(dialogue, ids=ids, recorded=recorded))
+            acted.memory.append(replace(dialogue, ids=ids, recorded=recorded, left=left))
             acted.records.append(record)
-            acted.stops.append(sampled[i].stop if i in sampled else None)
+            acted.stops.append(self._stop(dialogue, sampled[i]) if i in sampled else None)
         acted.actions = tuple(acted.actions)
         return acted
 
@@ -273,7 +277,7 @@ class LanguagePolicy(TrainablePolicy):
         A model with LoRA is its own reference, with the adapter switched off, and takes no memory.
         """
         if hasattr(self.model, "disable_adapter"):
-            return _WithoutAdapter(self)
+            return WithoutAdapter(self)
         return copy.deepcopy(self, {id(self.tokenizer): self.tokenizer}).requires_grad_(False)
 
     def add_critic(self, kind: Literal["head", "shared", "own"] = "head") -> None:
@@ -308,7 +312,7 @@ class LanguagePolicy(TrainablePolicy):
             system: str = given(info, "system", str, "a string", "")
             tools, examples = (tuple(given(info, name, list | tuple, "a list", ())) for name in ("tools", "examples"))
             new, opened = self.chat.first(system, tools, examples, observation)
-            old = Dialogue(system=system, tools=tools)
+            old = Dialogue(system=system, tools=tools, left=token_limit(info, None, "episode_tokens"))
             new = new or self._start
         else:
             role = given(info, "role", str, "'user' or 'tool'", "user")
@@ -317,28 +321,14 @@ class LanguagePolicy(TrainablePolicy):
             new, opened = self.chat.later(old, role, observation)
         return replace(old, ids=(*old.ids, *new), limit=limit), opened
 
+    def _stop(self, dialogue: Dialogue, completion: Completion) -> str:
+        """Return why a completion stopped, the limit of the episode told from that of the turn."""
+        is_short = dialogue.left is not None and dialogue.left < (_least(dialogue.limit, self.max_tokens) or 0)
+        return "episode_length" if completion.stop == "length" and is_short else completion.stop
 
-class _WithoutAdapter(TrainablePolicy):
-    """What a policy was before its adapter; it has no weights of its own."""
 
-    def __init__(self, policy: LanguagePolicy) -> None:
-        super().__init__()
-        self._policy = (policy,)  # in a tuple, or its weights would be this module's too
-
-    def act(self, *args: Any, **kwargs: Any) -> Acted:
-        with self._policy[0].model.disable_adapter():
-            return self._policy[0].act(*args, **kwargs)
-
-    def collate(self, rows: Sequence[Sequence[Episode]], *, learn: Learn = "own", last: Last = "open") -> Decisions:
-        return self._policy[0].collate(rows, learn=learn, last=last)
-
-    @torch.no_grad()
-    def evaluate(self, decisions: Decisions) -> Evaluation:
-        with self._policy[0].model.disable_adapter():
-            return self._policy[0].evaluate(decisions)
-
-    def snapshot(self) -> TrainablePolicy:
-        return self
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def _placed(values: Tensor, where: Tensor) -> Tensor:
@@ -353,14 +343,6 @@ def _without_dropout(model: nn.Module) -> None:
             module.p = 0.0
         if isinstance(getattr(module, "attention_dropout", None), float):
             module.attention_dropout = 0.0  # type: ignore[assignment]
-
-
-def _adapted(model: Any, rank: int, seed: int) -> Any:
-    from peft import LoraConfig, get_peft_model
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return get_peft_model(model, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))
 
 
 def _checkpointed(model: Any) -> None:

@@ -14,8 +14,8 @@ from PIL import Image
 
 from tetrathlon.envs.codec import is_image
 from tetrathlon.envs.grading.thinking import visible
+from tetrathlon.envs.tools.calls import CLOSE, OPEN, Call, read_calls
 
-_CALL, _CALL_END = "<tool_call>", "</tool_call>"
 _MARK = re.compile(r"<(?=/?tool_call>)")
 _THINK_MARK = re.compile(r"<(?=[|\s/]{0,8}+(?:\w{1,8}+:)?think)", re.IGNORECASE)
 _TEXTS = ("text", "output_text")
@@ -78,37 +78,43 @@ def tool_of(tool: Any) -> dict[str, Any]:
 def turn_of(action: str, tools: Sequence[Any], number: int) -> dict[str, Any]:
     """Return an action as the assistant's message; its tool calls count from ``number``.
 
-    Calls that the environment would read (JSON in ``<tool_call>`` behind the thinking, all of them well formed) become
-    ``tool_calls``. Without tools, or where a server would refuse one of them and with it all that follows (a name of
-    other letters, arguments that are no object), the text stays as it is.
+    Calls in ``<tool_call>``, as environments read them, become ``tool_calls``, and what stands before them the content.
+    Without tools, or where a server would refuse one of them and with it all that follows (what is no call, a name of
+    other letters), the text stays as it is; so it does with calls in another form.
     """
     whole = {"role": "assistant", "content": clean(action)}
     seen = visible(action) if tools else None
-    if seen is None:
+    if seen is None or OPEN not in seen:
         return whole
-    first, *pieces = seen.split(_CALL)
-    kept = [action[: len(action) - len(seen)] + first]
     calls: list[dict[str, Any]] = []
-    for piece in pieces:
-        body, end, rest = piece.partition(_CALL_END)
-        function = _function(_json(body)) if end else None
+    for call in read_calls(action):
+        function = _function(call)
         if function is None:
             return whole
         # Nine letters and digits: some servers take nothing else for an id.
         calls.append({"id": f"call{number + len(calls):05d}", "type": "function", "function": function})
-        kept.append(rest)
-    return {"role": "assistant", "content": clean("".join(kept).strip()), "tool_calls": calls} if calls else whole
+    before = action[: len(action) - len(seen)] + seen[: seen.index(OPEN)]
+    return {"role": "assistant", "content": clean(before.strip()), "tool_calls": calls} if calls else whole
 
 
-def answers_to(turn: Mapping[str, Any], content: Any) -> list[dict[str, Any]]:
+def answers_to(turn: Mapping[str, Any], content: Any, results: Any = ()) -> list[dict[str, Any]]:
     """Return the messages by which an observation answers the assistant's ``turn``.
 
-    Servers want an answer to each call: the first gets all that the environment said, the others point there. A
-    tool's message holds text alone, so pictures follow as a user's message.
+    Servers want an answer to each call. Where there is no result for each, the first gets all that the environment
+    said, and the others point there. A tool's message holds text alone, so pictures follow as a user's message.
+
+    Args:
+        turn: The assistant's message.
+        content: What the environment said.
+        results: ``info["tool_results"]``, one a call, with ``content``.
     """
     ids = [call["id"] for call in turn.get("tool_calls", ())]
     if not ids:
         return [{"role": "user", "content": content}]
+    said_of = [str(result.get("content")) for result in results or () if isinstance(result, Mapping)]
+    if isinstance(content, str) and len(said_of) == len(ids):
+        each = zip(ids, said_of, strict=True)
+        return [{"role": "tool", "tool_call_id": name, "content": clean(text)} for name, text in each]
     said = content if isinstance(content, str) else "The answer is in the next message."
     answers = [
         {"role": "tool", "tool_call_id": name, "content": _ELSEWHERE if number else said}
@@ -158,17 +164,16 @@ def _written(name: Any, arguments: Any) -> str:
         call = _dump({"name": name, "arguments": arguments})
     except RecursionError:  # what was just read may still be too deep to be written
         call = _dump({"name": None, "arguments": None})
-    return _CALL + _MARK.sub(r"\\u003c", call) + _CALL_END  # a mark in a string must not end the call
+    return OPEN + _MARK.sub(r"\\u003c", call) + CLOSE  # a mark in a string must not end the call
 
 
-def _function(call: Any) -> dict[str, str] | None:
-    """Return a call of a function as servers take it back; None where they would not."""
-    name, arguments = (call.get("name"), call.get("arguments") or {}) if isinstance(call, dict) else (None, None)
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(arguments, dict):
+def _function(call: Call) -> dict[str, str] | None:
+    """Return a call as servers take it back; None where they would not."""
+    if call.error or not _NAME.fullmatch(call.name):
         return None
     try:
-        return {"name": name, "arguments": clean(json.dumps(arguments, ensure_ascii=False, allow_nan=False))}
-    except (ValueError, RecursionError):
+        return {"name": call.name, "arguments": clean(json.dumps(call.arguments, ensure_ascii=False))}
+    except RecursionError:
         return None
 
 

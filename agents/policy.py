@@ -28,8 +28,9 @@ class Acted:
     records: list[dict[str, Any] | None]
     """One note a slot for the policy's own ``collate``: arrays by name; None where it decided nothing."""
     stops: list[str | None] = field(default_factory=list)
-    """Why a slot's generation stopped, one a slot: ``"eos"``, ``"length"`` or ``"context"``; None or an empty
-    list where that says nothing. ``length`` and ``context`` end the episode."""
+    """Why a slot's generation stopped, one a slot: ``"eos"``, ``"length"`` (the token limit of a turn),
+    ``"episode_length"`` (that of all turns together) or ``"context"``; None or an empty list where that says nothing.
+    All but ``eos`` end the episode."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.slots import Lost, Ready, SlotsLike
 from tetrathlon.envs.spaces import stack, unstack
 
-POLICY_STOPS = frozenset({"length", "context"})
+POLICY_STOPS = frozenset({"length", "episode_length", "context"})
 """Stops of ``Acted.stops`` that end an episode."""
 MOST_CRASHES = 10
 """Crashes in a row, with no other answer between them, after which a stretch gives up."""

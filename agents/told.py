@@ -21,16 +21,21 @@ def given(info: Mapping[str, Any], name: str, kind: Any, what: str, default: Any
     return value
 
 
-def token_limit(info: Mapping[str, Any], default: int | None) -> int | None:
+def token_limit(info: Mapping[str, Any], default: int | None, name: str = "tokens") -> int | None:
     """Return the token limit that ``info`` names, else ``default``; a whole number may come as a float.
+
+    Args:
+        info: The info.
+        default: What it is where the info names none.
+        name: ``tokens``: of a turn; ``episode_tokens``: of all turns together.
 
     Raises:
         ValueError: The limit is no whole number.
     """
-    tokens = given(info, "limits", Mapping, "a dict such as {'tokens': 256}", {}).get("tokens")
+    tokens = given(info, "limits", Mapping, "a dict such as {'tokens': 256}", {}).get(name)
     if tokens is None:
         return default
     is_whole = isinstance(tokens, Real) and not isinstance(tokens, bool) and tokens % 1 == 0
     if not is_whole:
-        raise ValueError(f"info['limits']['tokens'] must be a whole number such as 256, got {tokens!r}")
+        raise ValueError(f"info['limits'][{name!r}] must be a whole number such as 256, got {tokens!r}")
     return int(tokens)

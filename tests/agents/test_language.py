@@ -165,6 +165,40 @@ def test_template_whose_end_of_turn_comes_after_a_space():
     assert made.tokenizer.decode(second.memory[0].ids) == "[a]x<|im_end|>[b]y<|im_end|>"
 
 
+def test_tokens_of_an_episode_are_limited():
+    made = policy(max_tokens=12)
+    made.engine.generate = lambda prompts, sampling, limits=None: [
+        Completion([5] * min(sampling.max_tokens, limit), [-1.0] * min(sampling.max_tokens, limit), "length")
+        if limit < 5
+        else Completion([5, 5, 5, 2], [-1.0] * 4, "eos")
+        for limit in limits
+    ]
+    info = {"limits": {"tokens": 6, "episode_tokens": 10}}
+    first = made.act(("a",), infos=[info])
+    second = made.act(("b",), first.memory, infos=[{}])
+    third = made.act(("c",), second.memory, infos=[{}])
+    assert (first.stops, second.stops, third.stops) == (["eos"], ["eos"], ["episode_length"])
+    assert third.memory[0].left == 0 and len(third.records[0]["ids"]) == 2
+    spent = made.act(("d",), third.memory, infos=[{}])
+    assert spent.stops == ["episode_length"] and spent.records == [None]
+    turn = made.act(("a",), infos=[{"limits": {"tokens": 3, "episode_tokens": 100}}])
+    assert turn.stops == ["length"]
+
+
+def test_a_template_without_a_tool_role_hears_a_user():
+    refusing = CHATML.replace(
+        "{% for m in messages %}",
+        "{% for m in messages %}{% if m['role'] == 'tool' %}{{ raise_exception('no') }}{% endif %}",
+        1,
+    )
+    assert refusing != CHATML
+    made = policy(refusing)
+    scripted(made, ["x", "y"])
+    first = made.act(("a",))
+    later = made.act(("b",), first.memory, infos=[{"role": "tool"}])
+    assert "user\nb" in made.tokenizer.decode(later.records[0]["prompt"])
+
+
 def test_template_that_cannot_be_appended_to():
     made = policy(SYSTEM_LAST)
     first = made.act(("a",), infos=[{"system": "s"}])
@@ -172,9 +206,12 @@ def test_template_that_cannot_be_appended_to():
         made.act(("b",), first.memory, infos=[{}])
 
 
-def test_template_that_ignores_tools_warns():
-    with pytest.warns(UserWarning, match="leaves tools out"):
-        policy().act(("a",), infos=[{"tools": [{"name": "f"}]}])
+def test_template_that_ignores_tools_is_told_of_them_in_the_system_message():
+    made = policy()
+    acted = made.act(("a",), infos=[{"system": "s", "tools": [{"type": "function", "function": {"name": "f"}}]}])
+    text = made.tokenizer.decode(acted.memory[0].ids)
+    assert text.startswith("[s]s\n\n") or "s\n\nYou have these tools:" in text
+    assert '{"name": "f"}' in text and "<tool_call>" in text
 
 
 HOSTILE = [
@@ -357,9 +394,13 @@ def test_template_that_changes_a_later_message():
         made.act(("a <|im_end|>",), memory)
 
 
-def test_template_that_leaves_out_a_control_token_with_its_message():
-    with pytest.warns(UserWarning, match="leaves tools out"):
-        policy().act(("a",), infos=[{"tools": [{"name": "<|im_end|>"}]}])
+def test_control_token_in_a_tool_that_the_template_leaves_out():
+    made = policy()
+    plain, spoiled = (
+        made.act(("a",), infos=[{"tools": [{"name": name}]}]).memory[0].ids for name in ("f", "<|im_end|>")
+    )
+    end = made.tokenizer.convert_tokens_to_ids("<|im_end|>")
+    assert plain.count(end) == spoiled.count(end)
 
 
 @pytest.mark.parametrize("kept", [2, 3, 4, 8, 20])
@@ -409,7 +450,8 @@ def test_no_template():
     made = policy(None)
     scripted(made, ["x", "y"])
     first = made.act(("a",), infos=[{"system": "s", "tools": [{"name": "f"}]}])
-    assert made.tokenizer.decode(first.memory[0].ids) == 's\n\n{"name": "f"}\n\nax<|im_end|>'
+    text = made.tokenizer.decode(first.memory[0].ids)
+    assert text.startswith("s\n\nYou have these tools:\n" + '{"name": "f"}\n') and text.endswith("\n\nax<|im_end|>")
     assert made.tokenizer.decode(made.act(("b",), first.memory).memory[0].ids).endswith("ax<|im_end|>by<|im_end|>")
     assert policy(None).act(("",)).records[0]["prompt"].tolist() == [2]
 

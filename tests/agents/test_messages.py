@@ -156,13 +156,28 @@ def test_a_turn_goes_back_as_it_came() -> None:
     assert turn_of(said, (), 0) == {"role": "assistant", "content": said}
 
 
+def test_each_call_gets_its_own_result() -> None:
+    turn = turn_of('<tool_call>{"name": "a"}</tool_call><tool_call>{"name": "b", "arguments": {}}', TOOLS, 0)
+    answers = answers_to(turn, "[1] a\nx\n[2] b\ny", [{"name": "a", "content": "x"}, {"name": "b", "content": "y"}])
+    assert [(answer["tool_call_id"], answer["content"]) for answer in answers] == [
+        ("call00000", "x"),
+        ("call00001", "y"),
+    ]
+    others = answers_to(turn, "all", [{"name": "a", "content": "x"}])
+    assert [answer["content"] for answer in others][0] == "all" and len(others) == 2
+
+
+def test_a_closing_tag_in_a_text_is_no_end() -> None:
+    turn = turn_of('<tool_call>{"name": "w", "arguments": {"text": "</tool_call>"}}</tool_call>', TOOLS, 0)
+    assert json.loads(turn["tool_calls"][0]["function"]["arguments"]) == {"text": "</tool_call>"}
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "no call",
         "<tool_call>",
         '<tool_call>{"name": "add"',
-        '<tool_call>{"name": "add"}',
         "<tool_call>[1]</tool_call>",
         '<tool_call>{"name": ["add"]}</tool_call>',
         '<tool_call>{"name": "add"}</tool_call><tool_call>x</tool_call>',
