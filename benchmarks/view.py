@@ -27,7 +27,20 @@ _WIDEST_PICTURE = 480
 _LEAST_FRAMES, _MOST_FRAMES = 8, 120
 _FILM_FPS = 10.0
 _SHOWN_APART = frozenset(
-    {"reward_terms", "is_success", "stop_reason", "scores", "expert_action", "system", "tools", "limits", "task_id"}
+    {
+        "reward_terms",
+        "is_success",
+        "stop_reason",
+        "scores",
+        "expert_action",
+        "system",
+        "tools",
+        "limits",
+        "task_id",
+        "role",
+        "tool_results",
+        "tool_errors",
+    }
 )
 
 
@@ -185,6 +198,8 @@ def _turn(episode: Episode, i: int, pictures: Pictures) -> str:
     parts.append(f'<div class="label">{number}action</div><pre class="said">{_value(step.action)}</pre>')
     if step.label is not None:
         parts.append(f'<div class="label">expert</div><pre>{_value(step.label)}</pre>')
+    if calls := step.info.get("tool_results"):
+        parts.append(f'<div class="label">calls</div><p>{" ".join(_call(call) for call in calls)}</p>')
     paid = [f"reward {step.reward:g}"]
     terms = step.info.get("reward_terms") or {}
     if isinstance(terms, Mapping) and terms:
@@ -194,6 +209,13 @@ def _turn(episode: Episode, i: int, pictures: Pictures) -> str:
     if rest:
         parts.append(f'<div class="label">info</div><pre>{escape(excerpt(_json(rest), 800, 20))}</pre>')
     return f'<div class="turn">{"".join(parts)}</div>'
+
+
+def _call(result: Mapping[str, Any]) -> str:
+    """Return what became of a call; its result is the next observation."""
+    error = line(result.get("error") or "", 40)
+    said = f"{line(result.get('name') or 'a call', 64)}{': ' + error if error else ''}"
+    return f'<span class="badge {"wrong" if error else "right"}">{escape(said)}</span>'
 
 
 def _observation(observation: Any, pictures: Pictures) -> str:

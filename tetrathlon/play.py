@@ -18,6 +18,7 @@ from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.slots import Slots
 from tetrathlon.envs.spaces import stack
 from tetrathlon.terminal import heading, say, show_end, show_given, show_payment, show_value, step_action
+from tetrathlon.typed_calls import CallError, manual, typed_call
 
 _SMALLEST_FRAME = 256
 """Pixels of a frame's longer side to which a small observed picture grows."""
@@ -31,14 +32,15 @@ class Person:
     """A policy that asks whoever sits at the terminal.
 
     Args:
-        action_space: The space of a single action. A text ends with an empty line or with ctrl-D; any other
-            action is one line of JSON.
+        action_space: The space of a single action. A text ends with an empty line or with ctrl-D, and a line of it
+            that begins with ``/`` is a call where there are tools; any other action is one line of JSON.
         console: Where to ask.
     """
 
     def __init__(self, action_space: spaces.Space[Any], console: Console) -> None:
         self.action_space = action_space
         self.console = console
+        self._calls = False
 
     def act(
         self,
@@ -54,11 +56,19 @@ class Person:
         Raises:
             Quit: The input ended before there was an action.
         """
-        action = self._text() if isinstance(self.action_space, spaces.Text) else self._other()
+        is_text = isinstance(self.action_space, spaces.Text)
+        tools = (infos or [{}])[0].get("tools") if is_text else None
+        if tools:
+            self._calls = True
+            say(self.console, "your tools, one call a line:", "dim")
+            for line in manual(tools):
+                say(self.console, f"  {line}", "dim")
+        action = self._text() if is_text else self._other()
         return Acted(stack(self.action_space, [action]), [()], [None])
 
     def _text(self) -> str:
-        say(self.console, "your answer (an empty line or ctrl-D sends it):", "dim")
+        what = "calls or your answer" if self._calls else "your answer"
+        say(self.console, f"{what} (an empty line or ctrl-D sends it):", "dim")
         lines: list[str] = []
         while True:
             try:
@@ -67,6 +77,12 @@ class Person:
                 if not lines:
                     raise Quit from None
                 break
+            if self._calls and entered.startswith("/"):
+                try:
+                    entered = typed_call(entered)
+                except CallError as error:
+                    say(self.console, f"{error}; once more:", "yellow")
+                    continue
             if entered:
                 lines.append(entered)
             elif lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import ascii_uppercase
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +32,7 @@ _VALUES: Mapping[str, Mapping[str, tuple[int, int]]] = {
     "river": {"length": (12, 900), "gauge number": (100, 1_000)},
 }
 """Kind -> attribute -> the range of its numbers, the last one left out."""
+_DIGITS = {kind: dict.fromkeys(attributes, (10, 100)) for kind, attributes in _VALUES.items()}
 _STARTS = "b br d dr f g gr h k kr l m n p pr r s st t tr v z"
 _VOWELS = "a e i o u ai ei"
 _ENDS = "l n r s th nd lm rk st"
@@ -108,7 +110,8 @@ class Lookup(ToolEnv):
 
     ## Arguments
     ``least_hops`` and ``most_hops`` (1 to 6, by default 2 and 4), ``entries`` (2 to 200 of each kind, by default 6),
-    and those of ``ToolEnv``.
+    ``letters`` (names are letters, enough for 6 entries of each kind, and numbers have two digits: for
+    models too small to copy more), and those of ``ToolEnv``.
 
     ## Version History
     * v0: first version.
@@ -123,19 +126,23 @@ class Lookup(ToolEnv):
     knows_progress: ClassVar[bool] = True
     system: ClassVar[str] = "Use the tool to find the answer; do not guess."
 
-    def __init__(self, *, least_hops: int = 2, most_hops: int = 4, entries: int = 6, **kwargs: Any) -> None:
+    def __init__(
+        self, *, least_hops: int = 2, most_hops: int = 4, entries: int = 6, letters: bool = False, **kwargs: Any
+    ) -> None:
         self.least_hops = whole("least_hops", least_hops, 1, 6)
         self.most_hops = whole("most_hops (from least_hops)", most_hops, self.least_hops, 6)
-        self.entries = whole("entries", entries, 2, 200)
+        self.letters = letters
+        self.entries = whole("entries (of a kind)", entries, 2, len(ascii_uppercase) // len(_LINKS) if letters else 200)
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw a register, and a chain of facts in it."""
         hops = self.least_hops + _below(rng, self.most_hops - self.least_hops + 1)
-        names = _draw_names(rng, self.entries)
+        names = (_draw_letters if self.letters else _draw_names)(rng, self.entries)
+        ranges = _DIGITS if self.letters else _VALUES
         entries = {
             name: {attribute: _pick(rng, names[other]) for attribute, other in _LINKS[kind].items()}
-            | {attribute: str(low + _below(rng, high - low)) for attribute, (low, high) in _VALUES[kind].items()}
+            | {attribute: str(low + _below(rng, high - low)) for attribute, (low, high) in ranges[kind].items()}
             for kind, some in names.items()
             for name in some
         }
@@ -194,6 +201,12 @@ def _draw_names(rng: np.random.Generator, n: int) -> dict[str, list[str]]:
                 taken.add(name)
                 names[kind].append(name)
     return names
+
+
+def _draw_letters(rng: np.random.Generator, n: int) -> dict[str, list[str]]:
+    """Return n letters for each kind, all different."""
+    letters = rng.permutation(list(ascii_uppercase)).tolist()
+    return {kind: letters[at * n : (at + 1) * n] for at, kind in enumerate(_LINKS)}
 
 
 def _word(rng: np.random.Generator) -> str:
