@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -18,14 +18,22 @@ _TURNS = 16
 """Turns of the made-up dialogue that tells whether a template keeps what is long past."""
 
 
+class Rewrites(ValueError):
+    """A chat template writes what is past otherwise than before, so that nothing can be appended to it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialogue:
     """The memory of one episode."""
 
     ids: tuple[int, ...] = ()
-    """All tokens so far, given and sampled, verbatim."""
+    """What the model reads and has said, verbatim; where the template wrote the past anew, from there on."""
     recorded: int = 0
     """How many of them are in the records of decisions so far."""
+    is_fresh: bool = False
+    """Whether the template wrote the past anew, and no record says so yet."""
+    messages: tuple[dict[str, str], ...] = ()
+    """All messages so far but the system's, worked examples included."""
     system: str = ""
     """As the reset's info said."""
     tools: tuple[Any, ...] = ()
@@ -68,24 +76,33 @@ class Chat:
         self._control = set(control) - ({tokenizer.unk_token_id} - eos)
 
     def first(
-        self, system: str, tools: Sequence[Any], examples: Sequence[dict[str, Any]], observation: str
+        self, system: str, tools: Sequence[Any], past: Sequence[dict[str, Any]], observation: str, role: str = "user"
     ) -> tuple[list[int], str]:
-        """Return the ids of a whole first prompt, and the text with which it opens the answer (``<think>``).
+        """Return the ids of a whole prompt, and the text with which it opens the answer (``<think>``).
+
+        Args:
+            system: The system message, or nothing.
+            tools: As ``info["tools"]`` holds them.
+            past: Messages before the observation: worked examples, or all of a dialogue.
+            observation: The newest message.
+            role: Whose message that is.
 
         Raises:
             ValueError: An example is no message, or the chat template refuses the messages or rewrites their text.
         """
-        for number, message in enumerate(examples):
+        for number, message in enumerate(past):
             _check_example(number, message)
         if tools and not self._shows_tools:
             system, tools = with_manual(system, tools), ()
         if self.tokenizer.chat_template is None:
-            parts = [system, *(message["content"] for message in examples), observation]
+            parts = [system, *(message["content"] for message in past), observation]
             text = _clean("\n\n".join(part for part in parts if part))
             return [*self._bos, *self.text(text)], ""
-        marks = _Marks(self._names, [system, tools, list(examples), observation])
-        system, tools, shown, observation = (marks.hide(part) for part in (system, tools, list(examples), observation))
-        messages = self._begin(system, [*shown, {"role": "user", "content": observation}])
+        said = [*({**message, "role": self._role(message["role"])} for message in past)]
+        said.append({"role": self._role(role), "content": observation})
+        marks = _Marks(self._names, [system, tools, said])
+        system, tools, said = (marks.hide(part) for part in (system, tools, said))
+        messages = self._begin(system, said)
         prompt = self._render(messages, tools, True)
         self._check_marks(marks, prompt, messages, tools)
         opened = _opened(prompt, self._render(messages, tools, False))
@@ -94,6 +111,24 @@ class Chat:
         wrote = bool(self._bos) and prompt.lstrip().startswith(self.tokenizer.bos_token)
         return ids if wrote else [*self._bos, *ids], opened
 
+    def heard(self, dialogue: Dialogue, role: str, observation: str) -> tuple[Dialogue, str]:
+        """Return a dialogue with a new message in it, and how the answer to it is opened.
+
+        What the model read and said stays as it is, and the message is appended. Where the template would write the
+        past otherwise now (without its thinking, or its beginning), it is written anew, all of it, and what the model
+        reads begins there: a branch, in which what was sampled before is text that it is given.
+
+        Raises:
+            ValueError: The chat template refuses the messages or rewrites their text.
+        """
+        messages = (*dialogue.messages, {"role": role, "content": observation})
+        try:
+            new, opened = self.later(dialogue, role, observation)
+        except Rewrites:
+            new, opened = self.first(dialogue.system, dialogue.tools, dialogue.messages, observation, role)
+            return replace(dialogue, ids=tuple(new), recorded=0, is_fresh=True, messages=messages), opened
+        return replace(dialogue, ids=(*dialogue.ids, *new), messages=messages), opened
+
     def later(self, dialogue: Dialogue, role: str, observation: str) -> tuple[list[int], str]:
         """Return the ids that a new message adds after the model's last turn, and how they open the answer.
 
@@ -101,23 +136,17 @@ class Chat:
         appended; nothing that was sampled is encoded again.
 
         Raises:
-            ValueError: The template rewrites what it wrote before the new message, so it cannot be appended to, or
-                it refuses the messages or rewrites their text.
+            Rewrites: The template rewrites what it wrote before the new message.
+            ValueError: It refuses the messages or rewrites their text.
         """
         if self.tokenizer.chat_template is None:
             return self.text(_clean(observation)), ""
         if not self._keeps_the_past:
-            raise ValueError(
-                f"the chat template cannot be appended to: of a dialogue of {_TURNS} turns it leaves out or changes "
-                "the beginning; use a template that only appends (ChatML does)"
-            )
-        if role == "tool" and not self._has_tool_role:
-            role = "user"
-        if not self._keeps_thinking(role):
-            raise ValueError(
-                f"the chat template cannot be appended to: with a new {role} message it takes the thinking out of the "
-                "turns before, which were sampled with it; use a template that only appends (ChatML does)"
-            )
+            raise Rewrites(f"of a dialogue of {_TURNS} turns the chat template leaves out or changes the beginning")
+        role = self._role(role)
+        thought = any(_THINK_END in said["content"] for said in dialogue.messages if said["role"] == "assistant")
+        if thought and not self._keeps_thinking(role):
+            raise Rewrites(f"with a new {role} message the chat template takes the thinking out of the turns before")
         marks = _Marks(self._names, [dialogue.system, dialogue.tools, observation])
         system, tools, observation = (marks.hide(part) for part in (dialogue.system, dialogue.tools, observation))
         before = self._begin(system, [{"role": "user", "content": "x"}])
@@ -133,10 +162,7 @@ class Chat:
             or not whole.startswith(self._render(before, tools, False))
             or not after[1].startswith(end[1])
         ):
-            raise ValueError(
-                f"the chat template cannot be appended to: with a new {role} message it changes what it wrote "
-                "before, or the text of messages; use a template that only appends (ChatML does)"
-            )
+            raise Rewrites(f"with a new {role} message the chat template changes what it wrote before")
         opened = _opened(whole, self._render([*turn, message], tools, False))
         last = dialogue.ids[-1] if dialogue.ids else None
         name = self.tokenizer.convert_ids_to_tokens(last) if last in self.eos else None
@@ -192,6 +218,10 @@ class Chat:
         except ValueError:
             return False
         return one != two  # a template may also leave it out without a word
+
+    def _role(self, role: str) -> str:
+        """Return the role that the template knows for ``role``."""
+        return "user" if role == "tool" and not self._has_tool_role else role
 
     @cached_property
     def _has_tool_role(self) -> bool:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tetrathlon.agents.chat import Chat, Dialogue
+from tetrathlon.agents.contexts import contexts
 from tetrathlon.agents.critic import OwnCritic, ValueHead
 from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout
 from tetrathlon.agents.engine import Completion, Sampling, TorchEngine, eos_ids
@@ -41,7 +42,8 @@ class LanguagePolicy(TrainablePolicy):
     forced turn), ``ids`` (int32 [T], sampled), ``logps`` (float32 [T], at the temperature of the sample) and
     ``cut`` (bool [T], true at the last id of a completion that a limit stopped). The ``prompt`` and ``ids`` of an
     episode's records, one after another, are what the model had read at its last decision. A slot in which no
-    token was sampled has no record.
+    token was sampled has no record. Where the chat template writes the past anew (it takes out the thinking of earlier
+    turns, say), the record of that turn holds ``fresh`` too, and its ``prompt`` is all that the model read then.
 
     Samples depend on ``seed`` and the sequence of calls; two policies do not disturb each other.
 
@@ -222,7 +224,16 @@ class LanguagePolicy(TrainablePolicy):
             recorded = dialogue.recorded if record is None else len(ids)
             left = dialogue.left if dialogue.left is None or i not in sampled else dialogue.left - len(new)
             acted.actions.append(action)
-            acted.memory.append(replace(dialogue, ids=ids, recorded=recorded, left=left))
+            acted.memory.append(
+                replace(
+                    dialogue,
+                    ids=ids,
+                    recorded=recorded,
+                    is_fresh=dialogue.is_fresh and record is None,
+                    messages=(*dialogue.messages, {"role": "assistant", "content": action}),
+                    left=left,
+                )
+            )
             acted.records.append(record)
             acted.stops.append(self._stop(dialogue, sampled[i]) if i in sampled else None)
         acted.actions = tuple(acted.actions)
@@ -246,13 +257,14 @@ class LanguagePolicy(TrainablePolicy):
             last="never" if learn == "label" else last,
             source=[b for b, _ in written],
         )[0]
-        ids = torch.zeros(decisions.mask.shape, dtype=torch.long)
+        ids, fresh = (torch.zeros(decisions.mask.shape, dtype=kind) for kind in (torch.long, torch.bool))
         for b, (_, transcript) in enumerate(written):
             decisions.logp[b, decisions.mask[b]] = torch.tensor(transcript.logps, dtype=torch.float32)
             decisions.cut[b, decisions.mask[b]] = torch.tensor(transcript.cuts, dtype=torch.bool)
             kept = transcript.ids[: ids.shape[1]]
             ids[b, : len(kept)] = torch.tensor(kept)
-        decisions.inputs = {"ids": ids}
+            fresh[b, [at for at in transcript.fresh if at < len(kept)]] = True
+        decisions.inputs = {"ids": ids, **({"fresh": fresh} if fresh.any() else {})}
         return decisions
 
     def evaluate(self, decisions: Decisions) -> Evaluation:
@@ -262,13 +274,16 @@ class LanguagePolicy(TrainablePolicy):
         if not read.any():  # rows in which the context was full from the start
             nothing = torch.zeros(mask.shape, device=mask.device)
             return Evaluation(nothing, nothing, None if self.critic is None else nothing)
-        ids = decisions.inputs["ids"]
-        final = decisions.final if isinstance(self.critic, ValueHead) else None
+        ids, chosen, wanted = decisions.inputs["ids"], mask, read
+        if "fresh" in decisions.inputs:
+            ids, chosen, wanted = contexts(decisions.inputs["fresh"], ids, mask, read)
         with self._precision():
-            logp, entropy, hidden = self._scorer(ids, mask, final, temperature=self.temperature)
+            has_head = isinstance(self.critic, ValueHead)
+            final = wanted & ~chosen if has_head else None
+            logp, entropy, hidden = self._scorer(ids, chosen, final, temperature=self.temperature)
             value = None
             if self.critic is not None:
-                value = _placed(self.critic(ids, read) if final is None else self.critic(hidden), read)
+                value = _placed(self.critic(hidden) if has_head else self.critic(ids, wanted), read)
         return Evaluation(_placed(logp, mask), _placed(entropy, mask), value)
 
     def snapshot(self) -> TrainablePolicy:
@@ -312,14 +327,19 @@ class LanguagePolicy(TrainablePolicy):
             system: str = given(info, "system", str, "a string", "")
             tools, examples = (tuple(given(info, name, list | tuple, "a list", ())) for name in ("tools", "examples"))
             new, opened = self.chat.first(system, tools, examples, observation)
-            old = Dialogue(system=system, tools=tools, left=token_limit(info, None, "episode_tokens"))
-            new = new or self._start
+            dialogue = Dialogue(
+                ids=tuple(new or self._start),
+                messages=(*examples, {"role": "user", "content": observation}),
+                system=system,
+                tools=tools,
+                left=token_limit(info, None, "episode_tokens"),
+            )
         else:
             role = given(info, "role", str, "'user' or 'tool'", "user")
             if role not in ("user", "tool"):
                 raise ValueError(f"info['role'] must be 'user' or 'tool', got {role!r}")
-            new, opened = self.chat.later(old, role, observation)
-        return replace(old, ids=(*old.ids, *new), limit=limit), opened
+            dialogue, opened = self.chat.heard(old, role, observation)
+        return replace(dialogue, limit=limit), opened
 
     def _stop(self, dialogue: Dialogue, completion: Completion) -> str:
         """Return why a completion stopped, the limit of the episode told from that of the turn."""
@@ -371,9 +391,10 @@ def _record(dialogue: Dialogue, completion: Completion) -> dict[str, Any] | None
         return None
     cut = np.zeros(len(completion.ids), dtype=np.bool_)
     cut[-1] = completion.stop != "eos"
-    return {
+    record = {
         "prompt": np.asarray(dialogue.ids[dialogue.recorded :], dtype=np.int32),
         "ids": np.asarray(completion.ids, dtype=np.int32),
         "logps": np.asarray(completion.logps, dtype=np.float32),
         "cut": cut,
     }
+    return record | ({"fresh": np.ones((), dtype=np.bool_)} if dialogue.is_fresh else {})

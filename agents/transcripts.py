@@ -27,6 +27,8 @@ class Transcript:
     """Of each decided id, as sampled; NaN where it was not the policy's own."""
     cuts: list[bool] = field(default_factory=list)
     """Of each decided id: whether a limit stopped the turn behind it."""
+    fresh: list[int] = field(default_factory=list)
+    """Where in ``ids`` the template wrote the past anew: what stands before is nothing that the model read there."""
 
 
 class Transcriber:
@@ -60,24 +62,23 @@ class Transcriber:
         for number, step in enumerate(episode.steps):
             is_label = learn == "label" and number == len(episode) - 1
             own = None if is_label else step.record
+            said_text = step.label if is_label else step.action
             if own is not None:
-                before = row.ids[: dialogue.recorded] if dialogue is not None else []
-                given = [*before, *own["prompt"].tolist()]
-                if given[: len(row.ids)] != row.ids:
-                    raise ValueError(
-                        f"the record of step {number} does not go on where the episode was: its prompt holds "
-                        f"{len(given)} ids, of which the first {len(row.ids)} should be those of the steps before"
-                    )
+                heard = self._recorded(dialogue, number, info, step.observation, own)
                 said = own["ids"].tolist()
             else:
-                added, opened = self._given(dialogue, info, step.observation)
-                given = [*row.ids, *added]
-                said = self.chat.forced(step.label if is_label else step.action, opened)
-            row.ids = [*given, *said]
-            if dialogue is None:
-                dialogue = Dialogue(system=info.get("system") or "", tools=tuple(info.get("tools") or ()))
-            recorded = len(row.ids) if own is not None else dialogue.recorded
-            dialogue = replace(dialogue, ids=tuple(row.ids), recorded=recorded)
+                heard, opened = self._heard(dialogue, info, step.observation)
+                said = self.chat.forced(said_text, opened)
+            self._give(row, dialogue, heard)
+            row.ids += said
+            ids = (*heard.ids, *said)
+            dialogue = replace(
+                heard,
+                ids=ids,
+                recorded=len(ids) if own is not None else heard.recorded,
+                is_fresh=False,
+                messages=(*heard.messages, {"role": "assistant", "content": said_text}),
+            )
             decides = {"own": own is not None, "label": is_label, "action": True}[learn]
             row.widths.append((len(row.ids) - len(said) - laid, len(said)) if decides else (len(row.ids) - laid, 0))
             laid = len(row.ids)
@@ -85,18 +86,49 @@ class Transcriber:
                 row.logps += own["logps"].tolist() if own is not None else [np.nan] * len(said)
                 row.cuts += own["cut"].tolist() if own is not None else [False] * len(said)
             info = step.info
-        tail: list[int] = []
-        if last == "always" or (last == "open" and episode.steps and not episode.steps[-1].terminated):
-            if episode.final_observation and dialogue is not None:
-                tail = self._given(dialogue, info, episode.final_observation)[0]
-            row.ids += tail
-        row.widths.append(len(tail))
+        is_open = last == "always" or (last == "open" and bool(episode.steps) and not episode.steps[-1].terminated)
+        if is_open and episode.final_observation and dialogue is not None:
+            self._give(row, dialogue, self._heard(dialogue, info, episode.final_observation)[0])
+        row.widths.append(len(row.ids) - laid)
         return row
 
-    def _given(self, dialogue: Dialogue | None, info: dict[str, Any], observation: Any) -> tuple[list[int], str]:
+    def _give(self, row: Transcript, before: Dialogue | None, heard: Dialogue) -> None:
+        """Write into a row what is new of what the model read."""
+        old = () if before is None else before.ids
+        if heard.ids[: len(old)] == old:
+            row.ids += heard.ids[len(old) :]
+        else:
+            row.fresh.append(len(row.ids))
+            row.ids += heard.ids
+
+    def _recorded(
+        self, dialogue: Dialogue | None, number: int, info: dict[str, Any], observation: Any, own: dict[str, Any]
+    ) -> Dialogue:
+        """Return the dialogue in which the policy decided, by its own record."""
+        prompt = own["prompt"].tolist()
+        if dialogue is None:
+            return replace(self._begun(info, observation), ids=tuple(prompt))
+        is_fresh = bool(own.get("fresh", False))
+        given = prompt if is_fresh else [*dialogue.ids[: dialogue.recorded], *prompt]
+        if not is_fresh and tuple(given[: len(dialogue.ids)]) != dialogue.ids:
+            raise ValueError(
+                f"the record of step {number} does not go on where the episode was: its prompt holds {len(given)} ids, "
+                f"of which the first {len(dialogue.ids)} should be those of the steps before"
+            )
+        role = info.get("role") or "user"
+        messages = (*dialogue.messages, {"role": role, "content": observation})
+        return replace(dialogue, ids=tuple(given), messages=messages)
+
+    def _heard(self, dialogue: Dialogue | None, info: dict[str, Any], observation: Any) -> tuple[Dialogue, str]:
         if dialogue is not None:
-            return self.chat.later(dialogue, info.get("role") or "user", observation)
-        added, opened = self.chat.first(
-            info.get("system") or "", info.get("tools") or (), info.get("examples") or (), observation
+            return self.chat.heard(dialogue, info.get("role") or "user", observation)
+        begun = self._begun(info, observation)
+        added, opened = self.chat.first(begun.system, begun.tools, begun.messages[:-1], observation)
+        return replace(begun, ids=tuple(added or self.start)), opened
+
+    def _begun(self, info: dict[str, Any], observation: Any) -> Dialogue:
+        return Dialogue(
+            messages=(*(info.get("examples") or ()), {"role": "user", "content": observation}),
+            system=info.get("system") or "",
+            tools=tuple(info.get("tools") or ()),
         )
-        return added or self.start, opened

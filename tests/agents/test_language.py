@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,9 +202,12 @@ def test_a_template_without_a_tool_role_hears_a_user():
 
 def test_template_that_cannot_be_appended_to():
     made = policy(SYSTEM_LAST)
+    scripted(made, ["x", "y"])
     first = made.act(("a",), infos=[{"system": "s"}])
-    with pytest.raises(ValueError, match="cannot be appended to"):
-        made.act(("b",), first.memory, infos=[{}])
+    later = made.act(("b",), first.memory, infos=[{}])
+    assert made.tokenizer.decode(first.records[0]["prompt"]) == "sa<|im_end|>"
+    assert made.tokenizer.decode(later.records[0]["prompt"]) == "a<|im_end|>x<|im_end|>sb<|im_end|>"
+    assert "fresh" not in first.records[0] and bool(later.records[0]["fresh"])
 
 
 def test_template_that_ignores_tools_is_told_of_them_in_the_system_message():
@@ -390,7 +394,7 @@ def test_template_that_changes_the_stand_ins_of_control_tokens(change):
 def test_template_that_changes_a_later_message():
     made = policy(CHATML.replace("m['content']", "(m['content'] if loop.first else m['content'] | replace('0', 'o'))"))
     memory = made.act(("a",)).memory
-    with pytest.raises(ValueError, match="cannot be appended to"):
+    with pytest.raises(ValueError, match="changes or cuts the text of messages"):
         made.act(("a <|im_end|>",), memory)
 
 
@@ -406,9 +410,16 @@ def test_control_token_in_a_tool_that_the_template_leaves_out():
 @pytest.mark.parametrize("kept", [2, 3, 4, 8, 20])
 def test_template_that_forgets_the_past(kept):
     made = policy(CHATML.replace("in messages", f"in messages[-{kept}:]"))
-    memory = made.act(("a",)).memory
-    with pytest.raises(ValueError, match="cannot be appended to: of a dialogue of 16 turns"):
-        made.act(("b",), memory)
+    scripted(made, [f"say{number}" for number in range(12)])
+    memory: Any = None
+    messages: list[dict[str, str]] = []
+    for number in range(12):
+        messages.append({"role": "user", "content": f"ask{number}"})
+        acted = made.act((messages[-1]["content"],), memory)
+        memory = acted.memory
+        assert acted.records[0]["prompt"].tolist() == whole(made, messages)
+        messages.append({"role": "assistant", "content": f"say{number}"})
+    assert "ask0" not in made.tokenizer.decode(memory[0].ids)
 
 
 def test_thinking_that_the_template_opened_is_part_of_the_action():

@@ -86,16 +86,31 @@ KEEPS_IT_FOR_TOOLS = DROPS_THINKING.replace("not loop.last", "messages[-1]['role
 class TestTemplates:
     # prime-rl#1334, Automodel#3024, trl#6361
     @pytest.mark.parametrize("thought", ["<think>\nhm\n</think>\n\n", ""])
-    def test_a_template_that_takes_thinking_out_of_the_past_is_refused(self, thought: str) -> None:
+    def test_a_template_that_takes_thinking_out_of_the_past_begins_a_branch(self, thought: str) -> None:
         made = policy(DROPS_THINKING)
-        scripted(made, [f"{thought}yes"])
+        scripted(made, [f"{thought}yes", "no"])
         first = made.act(("a",))
         assert first.actions == (f"{thought}yes",)
-        with pytest.raises(ValueError, match="with a new user message it takes the thinking out of the turns before"):
-            made.act(("b",), first.memory)
-        theirs = Episode([Step("a", f"{thought}yes"), Step("b", "no", terminated=True)])
-        with pytest.raises(ValueError, match="takes the thinking out"):
-            made.collate([[theirs]], learn="action")
+        second = made.act(("b",), first.memory)
+        assert first.records[0] is not None and second.records[0] is not None
+        begin = "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n"
+        past = f"{begin}yes<|im_end|>\n<|im_start|>user\nb<|im_end|>\n<|im_start|>assistant\n"
+        assert made.tokenizer.decode(second.memory[0].ids) == f"{past}no<|im_end|>"
+        assert ("fresh" in second.records[0]) == bool(thought)
+        own = Episode([Step("a", first.actions[0], record=first.records[0]), Step("b", "no", record=second.records[0])])
+        own.steps[-1].terminated = True
+        theirs = Episode([Step("a", first.actions[0]), Step("b", "no", terminated=True)])
+        one, other = made.collate([[own]]), made.collate([[theirs]], learn="action")
+        text = made.tokenizer.decode(one.inputs["ids"][0])
+        assert text == f"{begin}{thought}yes<|im_end|>" + (past if thought else past.partition("yes<|im_end|>")[2]) + (
+            "no<|im_end|>"
+        )
+        assert torch.equal(one.inputs["ids"], other.inputs["ids"]) and torch.equal(one.mask, other.mask)
+        assert made.tokenizer.decode(one.inputs["ids"][one.mask]) == f"{thought}yes<|im_end|>no<|im_end|>"
+        label = Episode([Step("a", first.actions[0], record=first.records[0]), Step("b", "", label="no")])
+        labelled = made.collate([[label]], learn="label")
+        assert made.tokenizer.decode(labelled.inputs["ids"][0]) == text
+        assert made.tokenizer.decode(labelled.inputs["ids"][labelled.mask]) == "no<|im_end|>"
 
     def test_where_it_stays_for_a_tool_it_is_read_and_learnt(self) -> None:
         made = policy(KEEPS_IT_FOR_TOOLS)
@@ -109,8 +124,10 @@ class TestTemplates:
         batch = made.collate([[Episode(steps)]])
         decided = made.tokenizer.decode(batch.inputs["ids"][0][batch.mask[0]].tolist())
         assert decided == "<think>\nhm\n</think>\n\ncall<|im_end|>done<|im_end|>"
-        with pytest.raises(ValueError, match="with a new user message"):
-            made.act(("c",), second.memory)
+        scripted(made, ["thanks"])
+        third = made.act(("c",), second.memory)
+        assert third.records[0] is not None and bool(third.records[0]["fresh"])
+        assert "hm" not in made.tokenizer.decode(third.memory[0].ids)
 
     # vllm#16976, open-r1#462, unsloth#10312
     @pytest.mark.parametrize("text", ["hi", "<s>hi", "\n<s>"])
