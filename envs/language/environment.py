@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -53,6 +53,8 @@ class LanguageEnv(gym.Env[str, str]):
     """The system message, where a task has one."""
     dataset: Dataset | None = None
     """The instances, where they are given and not generated."""
+    words: ClassVar[Sequence[str]] = ()
+    """Texts that always come whole: a small model from scratch may read and say each as one token."""
 
     def __init__(
         self,

@@ -1,30 +1,40 @@
 """Tool calls as models write them, read out of a turn: Hermes, the JSON of OpenAI's API, and fenced JSON.
 
-The thinking is split off first, so a call that is only thought of never runs, and what is not whole JSON is never
-mended: a call that cannot be read is an error for the model to see.
+A call that is only thought of never runs, and what is not whole JSON is never mended: a call that cannot be read is
+an error for the model to see.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from tetrathlon.envs.grading.thinking import visible
+from tetrathlon.envs.tools.decoding import BrokenJson, decode, decode_whole, skip_blanks
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 MOST_CALLS = 64
-"""Calls that are read in one turn; what follows them is left unread."""
-_LONGEST_NUMBER = 400
-_BLANK = re.compile(r"\s*")
-_FENCE = re.compile(r"```(?:json|tool_calls?|tool_code)?[ \t]*\r?\n", re.IGNORECASE)
-_FENCE_END = re.compile(r"\s*```")
-_LIKE_A_CALL = re.compile(r'"(?:name|function)"\s*:.*"(?:arguments|parameters|tool_calls)"\s*:?', re.DOTALL)
+"""Calls that are read in one turn; one error stands for all that follow."""
+_OPENING = re.compile(r"(?P<hermes><tool_call>)|(?P<fence>(?i:```(?:json|tool_calls?|tool_code)?[ \t]*+\r?\n))")
+_BARE = re.compile(r"(?:\A|[>\]▷])\s*+(?=[{\[])")
+"""Bare JSON begins the turn, or stands behind a mark that ends the thinking."""
+_MOST_BARE = 64
+"""How many such places are looked at."""
+_MOST_PLACES = 1_000
+"""Tags and fences that are looked at, those in the thinking included: the decoder counts lines up to each error."""
+_FENCE_END = re.compile(r"\s*+```")
+_NAME_KEY = re.compile(r'"(?:name|function)"\s*+:')
+_REST_KEY = re.compile(r'"(?:arguments|parameters|tool_calls)"')
 _HEAD = 4_000
 """How much of a broken JSON text is looked at to tell whether it was meant as a call."""
+_MARKS = str.maketrans("<[◁", "   ")
+"""What a mark of thinking begins with."""
+_RISKY = re.compile(r"[\ud800-\udfff]|</?(?=tool_call>)")
+_RISKY_IN_THOUGHT = re.compile(r"[\ud800-\udfff<◁]|\[(?=/*THINK)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,155 +54,162 @@ class Call:
 def read_calls(text: str) -> list[Call]:
     """Return the calls of a turn in the order in which they stand there; none for a turn without one.
 
-    - Hermes: JSON between ``<tool_call>`` and ``</tool_call>``. JSON decides where a call ends, so a closing tag
-      inside a string is text. The last closing tag may be missing or cut where the text ends behind whole JSON:
-      engines that stop at the tag take it away.
-    - OpenAI: all of the text is one JSON object or a list of them, ``{"name": ..., "arguments": {...}}``,
-      ``{"function": {...}}`` or ``{"tool_calls": [...]}``.
-    - Fenced: the same in a block ```` ```json ```` or ```` ```tool_call ````.
+    - Hermes: JSON between ``<tool_call>`` and ``</tool_call>``. The last closing tag may be missing or cut where the
+      text ends behind whole JSON: engines that stop at the tag take it away.
+    - OpenAI: all of the text behind the thinking is one JSON object or a list of them, ``{"name": ..., "arguments":
+      {...}}``, ``{"function": {...}}`` or ``{"tool_calls": [...]}``.
+    - Fenced: the same in a block ```` ```json ```` or ```` ```tool_call ````, where no Hermes call is.
 
+    JSON decides where a call ends, so that tags, fences and marks of thinking inside its strings are text.
     ``parameters`` stands for ``arguments`` too. Arguments that are a text are read as JSON once more, as OpenAI's API
-    writes them, and null is none. Line ends inside strings are let through. A key that comes twice, NaN and infinite
-    numbers are errors.
+    writes them, and null is none. Which JSON is taken is said at :func:`~tetrathlon.envs.tools.decoding.decode`.
 
     Args:
-        text: What the model wrote, of any length; the time taken is linear in it.
+        text: What the model wrote, of any length; the time taken is linear in it, and it never raises.
     """
-    seen = visible(text)
+    if "{" not in text and OPEN not in text:
+        return []
+    begin = _find_bare(text)
+    if begin is not None:
+        return _capped(_calls(decode(text, begin)[0], sure=False))
+    found = list(islice(_find(text), _MOST_PLACES))
+    seen = visible(_without_marks(text, found))
     if seen is None:
         return []
-    if OPEN in seen:
-        return _capped(_hermes(seen))
-    if "{" not in seen:
-        return []
-    if fenced := _capped(_fenced(seen)):
-        return fenced
-    bare = seen.strip()
-    return _capped(_bare(bare)) if bare[:1] in ("{", "[") else []
+    start = len(text) - len(seen)
+    for form in ("hermes", "fence"):
+        some = (one for one in found if one.form == form and one.start >= start)
+        if calls := _capped(call for one in some for call in _read(text, one)):
+            return calls
+    return _capped(_read_cut(text, skip_blanks(text, start)))
 
 
 def write_call(name: str, arguments: dict[str, Any]) -> str:
-    """Return a call in the Hermes form; a tag inside a string is written so that no reader takes it for the end."""
-    body = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-    return f"{OPEN}{body.replace(OPEN, _escaped(OPEN)).replace(CLOSE, _escaped(CLOSE))}{CLOSE}"
+    """Return a call in the Hermes form, which :func:`read_calls` reads as the same call.
 
-
-def _escaped(tag: str) -> str:
-    return "\\u003c" + tag[1:]
-
-
-class _Twice(ValueError):
-    """A key comes twice in an object."""
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _Twice(f"the key {next(key for key in keys if keys.count(key) > 1)!r} comes twice")
-    return found
-
-
-def _finite(written: str) -> float:
-    number = float(written)
-    if not math.isfinite(number):
-        raise ValueError(f"the number {written[:40]} is too large")
-    return number
-
-
-def _integer(written: str) -> int:
-    if len(written) > _LONGEST_NUMBER:
-        raise ValueError(f"a number has {len(written)} digits")
-    return int(written)
-
-
-def _constant(written: str) -> Any:
-    raise ValueError(f"{written} is no JSON")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_pairs, parse_float=_finite, parse_int=_integer, parse_constant=_constant, strict=False
-)
-
-
-def _decode(text: str, at: int) -> tuple[Any, int]:
-    """Return the JSON value that begins at ``at`` and where it ends.
-
-    Raises:
-        ValueError: There is none.
+    A tag or a mark of thinking inside a string is written so that no reader takes it for one.
     """
+    body = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    body = _RISKY.sub(_escaped, body)
+    if visible(body) != body:
+        body = _RISKY_IN_THOUGHT.sub(_escaped, body)
+    return f"{OPEN}{body}{CLOSE}"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0][0]):04x}{match[0][1:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A place where a call may stand."""
+
+    form: str
+    """``hermes`` or ``fence``."""
+    start: int
+    """Where its tag or fence begins."""
+    begin: int
+    """Where its JSON begins."""
+    end: int = 0
+    """Where its JSON ends, if it is whole."""
+    value: Any = None
+    """The JSON, if it is whole."""
+    is_closed: bool = False
+    """Whether what follows the JSON is what must follow it."""
+    error: str = ""
+    """Why the JSON is not whole."""
+
+
+def _find_bare(text: str) -> int | None:
+    """Return where the JSON begins that is all of a turn behind its thinking."""
+    if not text.rstrip().endswith(("}", "]")):
+        return None
+    for place in islice(_BARE.finditer(text), _MOST_BARE):
+        try:
+            _, end = decode(text, place.end())
+        except BrokenJson:
+            continue
+        if skip_blanks(text, end) == len(text):
+            before = visible(text[: place.end()])
+            return place.end() if before is not None and not before.strip() else None
+    return None
+
+
+def _find(text: str) -> Iterator[_Found]:
+    at = 0
+    while opened := _OPENING.search(text, at):
+        form, at = opened.lastgroup or "", opened.end()
+        begin = skip_blanks(text, at)
+        if form == "fence" and text[begin : begin + 1] not in ("{", "["):
+            continue
+        try:
+            value, end = decode(text, begin)
+        except BrokenJson as error:
+            yield _Found(form, opened.start(), begin, error=str(error))
+            # A tag inside what was read is text, but behind the closing tag all is new: a quote may be missing.
+            closing = text.find(CLOSE if form == "hermes" else "```", at, error.at)
+            at = closing if closing >= 0 else max(at, error.at)
+        else:
+            yield _Found(form, opened.start(), begin, end, value, _closes(text, end, form))
+            at = end
+
+
+def _closes(text: str, end: int, form: str) -> bool:
+    """Tell whether the JSON that ends at ``end`` is followed by what must follow it."""
+    tail = skip_blanks(text, end)
+    if form == "fence":
+        return tail == len(text) or _FENCE_END.match(text, end) is not None
+    rest = text[tail : tail + len(CLOSE)].rstrip()
+    return rest == CLOSE or (CLOSE.startswith(rest) and skip_blanks(text, tail + len(rest)) == len(text))
+
+
+def _without_marks(text: str, found: Sequence[_Found]) -> str:
+    """Return ``text`` with no mark of thinking inside the JSON of calls, and every place where it was."""
+    parts, at = [], 0
+    for one in found:
+        if one.is_closed:
+            parts += [text[at : one.begin], text[one.begin : one.end].translate(_MARKS)]
+            at = one.end
+    return "".join([*parts, text[at:]]) if parts else text
+
+
+def _read(text: str, found: _Found) -> Iterator[Call]:
+    if found.error:
+        if found.form == "hermes" or _is_meant(text, found.begin):
+            yield Call(error=f"the call is not valid JSON: {found.error}", kind="invalid_json")
+    elif found.is_closed:
+        yield from _calls(found.value, sure=found.form == "hermes")
+    elif found.form == "hermes" or (found.form == "fence" and any(_calls(found.value, sure=False))):
+        mark, tail = CLOSE if found.form == "hermes" else "```", skip_blanks(text, found.end)
+        said = f"{mark} must follow its JSON, got {text[tail : tail + len(CLOSE)]!r}"
+        yield Call(error=f"the call is not valid JSON: {said}", kind="invalid_json")
+
+
+def _read_cut(text: str, begin: int) -> Iterator[Call]:
+    """Yield an error where bare JSON begins and is not whole."""
+    if text[begin : begin + 1] not in ("{", "["):
+        return
     try:
-        return _DECODER.raw_decode(text, at)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        decode(text, begin)
+    except BrokenJson as error:
+        yield from _read(text, _Found("bare", begin, begin, error=str(error)))
 
 
-def _broken(error: ValueError, begin: int) -> Call:
-    where = f"{error.msg} at character {error.pos - begin}" if isinstance(error, json.JSONDecodeError) else str(error)
-    return Call(error=f"the call is not valid JSON: {where}", kind="invalid_json")
+def _is_meant(text: str, begin: int) -> bool:
+    """Tell whether broken JSON was meant as a call."""
+    fence = text.find("```", begin, begin + _HEAD)
+    end = fence if fence >= 0 else begin + _HEAD
+    return all(key.search(text, begin, end) for key in (_NAME_KEY, _REST_KEY))
 
 
 def _capped(calls: Iterator[Call]) -> list[Call]:
-    return [call for call, _ in zip(calls, range(MOST_CALLS), strict=False)]
+    read = list(islice(calls, MOST_CALLS))
+    if next(calls, None) is not None:
+        read.append(_no_call(f"not read, nor any after it: there are more than {MOST_CALLS} calls in this turn"))
+    return read
 
 
-def _hermes(text: str) -> Iterator[Call]:
-    at = text.find(OPEN)
-    while at >= 0:
-        begin = _skip(text, at + len(OPEN))
-        try:
-            value, end = _decode(text, begin)
-        except ValueError as error:
-            yield _broken(error, begin)
-            end = begin
-        else:
-            tail = _skip(text, end)
-            rest = text[tail : tail + len(CLOSE)]
-            if rest == CLOSE or CLOSE.startswith(text[tail:].rstrip()):
-                yield from _calls(value)
-            else:
-                yield Call(
-                    error=f"the call is not valid JSON: {CLOSE} must follow its JSON, got {rest!r}", kind="invalid_json"
-                )
-        # What is broken may hold tags in strings; from its closing tag on, or where a new call opens, all is new.
-        closing, opening = text.find(CLOSE, end), text.find(OPEN, end)
-        at = opening if closing < 0 or opening < closing else text.find(OPEN, closing)
-
-
-def _skip(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
-
-
-def _fenced(text: str) -> Iterator[Call]:
-    at = 0
-    while opened := _FENCE.search(text, at):
-        begin = at = _skip(text, opened.end())
-        if text[begin : begin + 1] not in ("{", "["):
-            continue
-        try:
-            value, end = _decode(text, begin)
-        except ValueError as error:
-            if _LIKE_A_CALL.search(text, begin, begin + _HEAD):
-                yield _broken(error, begin)
-            continue
-        at = end
-        if _FENCE_END.match(text, end) or not text[end:].strip():
-            yield from _calls(value, sure=False)
-
-
-def _bare(text: str) -> Iterator[Call]:
-    try:
-        value, end = _decode(text, 0)
-    except ValueError as error:
-        if _LIKE_A_CALL.search(text, 0, _HEAD):
-            yield _broken(error, 0)
-        return
-    if not text[end:].strip():
-        yield from _calls(value, sure=False)
-
-
-def _calls(value: Any, sure: bool = True) -> Iterator[Call]:
+def _calls(value: Any, sure: bool) -> Iterator[Call]:
     """Yield the calls that a JSON value is.
 
     Args:
@@ -201,36 +218,37 @@ def _calls(value: Any, sure: bool = True) -> Iterator[Call]:
     """
     if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
         value, sure = value["tool_calls"], True
+    if sure and value == []:
+        yield _no_call(f"there is no call in the list; {_WANTED}")
     for one in value if isinstance(value, list) else [value]:
-        call = one.get("function", one) if isinstance(one, dict) else None
+        call = one.get("function", one) if isinstance(one, dict) else one
         is_one = isinstance(call, dict) and "name" in call and ("arguments" in call or "parameters" in call)
         if is_one or sure:
             yield _call(call)
 
 
+_WANTED = 'write {"name": the tool, "arguments": {its arguments}}'
+
+
 def _call(call: Any) -> Call:
-    wanted = 'write {"name": the tool, "arguments": {its arguments}}'
     if not isinstance(call, dict):
-        return _no_call(f"a call is an object, got {_shown(call)}; {wanted}")
+        return _no_call(f"a call is an object, got {_shown(call)}; {_WANTED}")
     name = call.get("name")
     if not isinstance(name, str) or not name:
-        return _no_call(f"the name of a tool is a text, got {_shown(name)}; {wanted}")
+        return _no_call(f"the name of a tool is a text, got {_shown(name)}; {_WANTED}")
     keys = [key for key in ("arguments", "parameters") if key in call]
     if len(keys) > 1:
         return Call(name, error="give arguments or parameters, not both", kind="invalid_call")
     arguments = call[keys[0]] if keys else {}
     if isinstance(arguments, str):
-        text = arguments.strip()
         try:
-            arguments, end = _decode(text, 0) if text else ({}, 0)
-            if text[end:].strip():
-                raise ValueError(f"there is more after character {end}")
-        except ValueError as error:
-            return Call(name, error=f"the arguments are not valid JSON: {error}"[:500], kind="invalid_json")
+            arguments = decode_whole(arguments) if arguments.strip() else {}
+        except BrokenJson as error:
+            return Call(name, error=f"the arguments are not valid JSON: {error}", kind="invalid_json")
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, dict):
-        return Call(name, error=f"arguments are an object, got {_shown(arguments)}; {wanted}", kind="invalid_call")
+        return Call(name, error=f"arguments are an object, got {_shown(arguments)}; {_WANTED}", kind="invalid_call")
     return Call(name, arguments)
 
 
@@ -239,5 +257,7 @@ def _no_call(error: str) -> Call:
 
 
 def _shown(value: Any) -> str:
+    if value == "":
+        return "an empty text"
     kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "nothing"}
     return kinds.get(type(value), "a number")

@@ -8,9 +8,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tetrathlon.envs.tools.decoding import DEEPEST, BrokenJson, decode_whole
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
-_DEEPEST = 64
+_MOST_PARTS = 100_000
+"""Values in the arguments of one call, each counted once for every schema that is tried on it."""
 _NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
@@ -23,7 +26,7 @@ def coerce(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str,
 
     What means the same is taken: ``"3"`` and ``3.0`` for an integer, ``"2.5"`` for a number, ``7`` for a text,
     ``"true"`` for a truth value, a list or an object as JSON in a text. Nothing is guessed beyond that. Defaults are
-    left to the tool. Of JSON Schema it knows ``type``, ``enum``, ``const``, ``anyOf``, ``oneOf``, ``items``,
+    left to the tool. Of JSON Schema it knows ``type``, ``enum``, ``const``, ``anyOf``, ``oneOf``, ``allOf``, ``items``,
     ``properties``, ``required``, ``additionalProperties``, ``minimum``, ``maximum`` and ``$ref`` within the schema;
     what else a foreign schema asks for is the tool's own to check.
 
@@ -37,22 +40,27 @@ def coerce(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str,
 class _Fit:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
+        self.left = _MOST_PARTS
 
     def value(self, schema: Any, value: Any, where: str, depth: int = 0) -> Any:
         """Return ``value`` as ``schema`` wants it; ``where`` names it."""
-        if depth > _DEEPEST:
-            raise ArgumentError(f"argument {where!r} is nested too deep")
+        self.left -= 1
+        if depth > DEEPEST or self.left < 0:
+            raise ArgumentError(f"argument {where[:100]!r} {'has too many parts' if self.left < 0 else 'is too deep'}")
         if not isinstance(schema, Mapping):  # true, or nothing said
             return value
         if "$ref" in schema:
             return self.value(self._target(schema["$ref"]), value, where, depth + 1)
         choices = schema.get("anyOf") or schema.get("oneOf")
-        if choices:
-            return self._any(choices, value, where, depth)
+        if choices or "allOf" in schema:
+            rest = {key: said for key, said in schema.items() if key not in ("anyOf", "oneOf", "allOf")}
+            for one in (rest, *schema.get("allOf", ())):
+                value = self.value(one, value, where, depth + 1)
+            return self._any(choices, value, where, depth) if choices else value
         kind = schema.get("type")
         if isinstance(kind, list):
             return self._any([{**schema, "type": one} for one in kind], value, where, depth)
-        if kind == "object" or (kind is None and "properties" in schema):
+        if kind == "object" or (kind is None and ("properties" in schema or isinstance(value, dict))):
             fitted: Any = self._object(schema, value, where, depth)
         elif kind == "array":
             items = _parsed(value, list)
@@ -99,7 +107,7 @@ class _Fit:
 
     def _target(self, reference: Any) -> Any:
         found: Any = self.root
-        for part in str(reference).removeprefix("#").strip("/").split("/"):
+        for part in filter(None, str(reference).removeprefix("#").split("/")):
             found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
         return found
 
@@ -115,10 +123,11 @@ def _string(value: Any, where: str) -> str:
 def _integer(value: Any, where: str) -> int:
     if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
         return int(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value != int(value):
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
         raise _refused(where, "integer", value)
-    return int(value)
+    return value
 
 
 def _number(value: Any, where: str) -> float:
@@ -163,8 +172,8 @@ def _parsed(value: Any, kind: type) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        said = json.loads(value)
-    except (ValueError, RecursionError):
+        said = decode_whole(value)
+    except BrokenJson:
         return value
     return said if isinstance(said, kind) else value
 

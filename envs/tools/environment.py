@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -17,7 +18,7 @@ from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.rubric import Rubric, Score, Term
 from tetrathlon.envs.tools.calls import MOST_CALLS, read_calls
 from tetrathlon.envs.tools.play import Play
-from tetrathlon.envs.tools.results import ERRORS, Result, failed, run, spoken
+from tetrathlon.envs.tools.results import ERRORS, Result, cut, failed, run, spoken
 from tetrathlon.envs.tools.task import ToolTask
 from tetrathlon.envs.tools.tool import ToolDown
 from tetrathlon.envs.tools.world import World
@@ -25,6 +26,7 @@ from tetrathlon.envs.tools.world import World
 _MOST = 10_000
 _MOST_TOKENS = 10_000_000
 _LEAST_OUTPUT = 100
+_LONGEST_FAULT = 500
 
 
 class ToolEnv(LanguageEnv):
@@ -202,11 +204,13 @@ class ToolEnv(LanguageEnv):
             return self.expert(play)
         twin = self._copied(play)
         turns: list[str] = []
-        for _ in range(k):
-            turns.append(turns[-1] if twin.stop and turns else self.expert(twin))
-            if not twin.stop:
-                self._turn(twin, turns[-1])
-        twin.world.close()
+        try:
+            for _ in range(k):
+                turns.append(turns[-1] if twin.stop and turns else self.expert(twin))
+                if not twin.stop:
+                    self._turn(twin, turns[-1])
+        finally:
+            twin.world.close()
         return turns
 
     def get_state(self) -> dict[str, Any]:
@@ -227,7 +231,7 @@ class ToolEnv(LanguageEnv):
         self.np_random.bit_generator.state = copy.deepcopy(state["rng"])
         self.close()
         self._task = task = state["task"]
-        if task is None:
+        if task is None or state["play"] is None:
             return "", {}
         self._play = play = Play.load(task, self.open(task), state["play"])
         return play.observation, copy.deepcopy(play.info)
@@ -246,6 +250,13 @@ class ToolEnv(LanguageEnv):
         if self._play is not None:
             self._play.world.close()
             self._play = None
+
+    @cached_property
+    def _demonstrations(self) -> list[dict[str, str]]:
+        return super()._write_examples()
+
+    def _write_examples(self) -> list[dict[str, str]]:
+        return [dict(message) for message in self._demonstrations]  # whose episodes are played once
 
     def _underway(self) -> Play:
         if self._play is None:
@@ -297,11 +308,11 @@ class ToolEnv(LanguageEnv):
         results = []
         for number, call in enumerate(calls):
             if number >= self.max_parallel:
-                why = f"not run: the limit is {self.max_parallel} calls a turn"
-                results.append(failed(call.name[:64], why, "not_run", self.max_output))
+                why = call.error or f"not run: the limit is {self.max_parallel} calls a turn"
+                results.append(failed(call.name, why, "not_run", self.max_output))
             elif play.calls >= self.max_calls:
                 why = f"not run: the limit is {self.max_calls} calls in all"
-                results.append(failed(call.name[:64], why, "not_run", self.max_output))
+                results.append(failed(call.name, why, "not_run", self.max_output))
                 play.stop = "max_calls"
             else:
                 play.calls += 1
@@ -343,7 +354,7 @@ class ToolEnv(LanguageEnv):
         return self.rubric.score(play, Episode(play.steps))
 
     def _ended_without_score(self, play: Play, error: str) -> float:
-        play.stop, play.fault, play.observation = "tool_down", error or "a tool does not work", ""
+        play.stop, play.fault, play.observation = "tool_down", cut(error, _LONGEST_FAULT) or "a tool does not work", ""
         return self._pay(play, [])
 
     def _grade(self, play: Play, episode: Episode) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
@@ -32,6 +32,8 @@ _VALUES: Mapping[str, Mapping[str, tuple[int, int]]] = {
     "river": {"length": (12, 900), "gauge number": (100, 1_000)},
 }
 """Kind -> attribute -> the range of its numbers, the last one left out."""
+ATTRIBUTES = tuple(name for table in (_LINKS, _VALUES) for kind in table.values() for name in kind)
+"""All that can be looked up, of whatever kind."""
 _DIGITS = {kind: dict.fromkeys(attributes, (10, 100)) for kind, attributes in _VALUES.items()}
 _STARTS = "b br d dr f g gr h k kr l m n p pr r s st t tr v z"
 _VOWELS = "a e i o u ai ei"
@@ -124,6 +126,11 @@ class Lookup(ToolEnv):
     default_max_turns: ClassVar[int] = 10
     default_max_calls: ClassVar[int] = 20
     knows_progress: ClassVar[bool] = True
+    words: ClassVar[Sequence[str]] = (
+        *Register.words(),
+        *("<answer>", "</answer>", "What is the ", " of the ", " of "),
+        *ATTRIBUTES,
+    )
     system: ClassVar[str] = "Use the tool to find the answer; do not guess."
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from tetrathlon.envs.tools.tool import Tool, ToolError
 ERRORS = ("invalid_json", "invalid_call", "unknown_tool", "invalid_arguments", "tool_error", "not_run")
 """What can be wrong with a call."""
 _LONGEST_NAME = 64
+_LONGEST_MESSAGE = 1_000_000
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ def run(call: Call, tools: Mapping[str, Tool], longest: int) -> Result:
     Raises:
         tetrathlon.envs.tools.tool.ToolDown: The tool does not work.
     """
-    name = call.name[:_LONGEST_NAME]
+    name = cut(call.name[:_LONGEST_NAME], _LONGEST_NAME)
     if call.error:
         return failed(name, call.error, call.kind, longest)
     found = tools.get(call.name)
@@ -53,23 +56,27 @@ def run(call: Call, tools: Mapping[str, Tool], longest: int) -> Result:
 
 def failed(name: str, error: str, kind: str, longest: int) -> Result:
     """Return the result of a call that came to nothing."""
-    return Result(name, cut(f"Error: {error}", longest), kind)
+    return Result(cut(name[:_LONGEST_NAME], _LONGEST_NAME), cut(f"Error: {error}", longest), kind)
 
 
 def cut(text: str, longest: int) -> str:
-    """Return ``text`` in at most ``longest`` characters, its end kept too, with a note of how much is left out."""
+    """Return ``text`` in at most ``longest`` characters, its end kept too, with a note of how much is left out.
+
+    Halves of characters, which no tokenizer takes, are replaced.
+    """
     if len(text) <= longest:
-        return text
+        return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
     note = f"\n[... {len(text):,} characters in all, cut to {longest:,} ...]\n"
     if len(note) >= longest:
-        return text[:longest]
+        return cut(text[:longest], longest)
     room = longest - len(note)
     tail = room // 4
-    return text[: room - tail] + note + (text[-tail:] if tail else "")
+    return cut(text[: room - tail] + note + (text[-tail:] if tail else ""), longest)
 
 
-def spoken(results: Sequence[Result]) -> str:
-    """Return the results of a turn as one message, in the order of the calls."""
+def spoken(results: Sequence[Result], longest: int = _LONGEST_MESSAGE) -> str:
+    """Return the results of a turn as one message of at most ``longest`` characters, in the order of the calls."""
     if len(results) == 1:
-        return results[0].content
-    return "\n".join(f"[{number}] {result.name}\n{result.content}" for number, result in enumerate(results, 1))
+        return cut(results[0].content, longest)
+    parts = (f"[{number}] {result.name}\n{result.content}" for number, result in enumerate(results, 1))
+    return cut("\n".join(parts), longest)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 _PLAIN: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_OTHERS = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 _SECTION = re.compile(r"[A-Z][A-Za-z ]*:")
 _ARGUMENT = re.compile(r"\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)")
 
@@ -25,9 +26,12 @@ def describe(function: Callable[..., Any]) -> dict[str, Any]:
     them. A parameter with a default is optional. ``self`` is left out.
 
     Raises:
-        SchemaError: A parameter has no type, one that JSON does not know, or no name by which it could be given.
+        SchemaError: A parameter has no type, one that JSON does not know, or no name by which it could be given; or the
+            function is a coroutine or a generator.
     """
     name = function.__name__
+    if any(is_other(function) for is_other in _OTHERS):
+        raise SchemaError(f"tool {name!r} must return its result when it is called; take a plain function")
     said, arguments = _read(inspect.getdoc(function) or "")
     hints = get_type_hints(function)
     properties: dict[str, Any] = {}
@@ -67,7 +71,7 @@ def _schema(hint: Any) -> dict[str, Any]:
         return {"anyOf": [_schema(part) for part in parts]}
     if origin in (list, Sequence) or hint is list:
         return {"type": "array", **({"items": _schema(parts[0])} if parts else {})}
-    if (origin in (dict, Mapping) and parts[0] is str) or hint is dict:
+    if (origin in (dict, Mapping) and parts[:1] in ((), (str,))) or hint is dict:
         return {"type": "object", **({"additionalProperties": _schema(parts[1])} if parts else {})}
     raise SchemaError(
         f"has the type {hint!r}; take str, int, float, bool, list[T], dict[str, T], Literal or a union of them"

@@ -57,11 +57,11 @@ class Tool:
         fitted = coerce(self.parameters, arguments)
         try:
             said = self.function(**fitted)
+            return said if isinstance(said, str) else _written(said)
         except (ToolError, ToolDown):
             raise
-        except Exception as error:  # a tool is foreign code that is fed by a model
+        except (Exception, SystemExit) as error:  # a tool is foreign code that is fed by a model
             raise ToolError(f"{type(error).__name__}: {error}") from error
-        return said if isinstance(said, str) else _written(said)
 
     def schema(self) -> dict[str, Any]:
         """Return the tool as OpenAI's API and chat templates take it, all of it fresh."""

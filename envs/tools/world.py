@@ -6,6 +6,7 @@ import copy
 from functools import partial
 from typing import Any, ClassVar
 
+from tetrathlon.envs.tools.calls import write_call
 from tetrathlon.envs.tools.tool import Tool, is_tool
 
 
@@ -30,6 +31,11 @@ class World:
             for _, said in self._described
         }
 
+    @classmethod
+    def words(cls) -> tuple[str, ...]:
+        """Return the texts of which calls are made, around the values of their arguments."""
+        return tuple(dict.fromkeys(piece for _, tool in cls._described for piece in _pieces(tool)))
+
     def get_state(self) -> Any:
         """Return a copy of the state, from which :meth:`set_state` restores it."""
         return copy.deepcopy(vars(self))
@@ -41,3 +47,8 @@ class World:
 
     def close(self) -> None:
         """Let go of what the world holds."""
+
+
+def _pieces(tool: Tool) -> list[str]:
+    """Return a call of ``tool`` with texts for arguments, without those."""
+    return write_call(tool.name, dict.fromkeys(tool.parameters["properties"], "\0")).split("\\u0000")
