@@ -85,7 +85,7 @@ def demonstrations(n: int, share: float, seed: int, kwargs: Mapping[str, Any]) -
 
 def model(seed: int = 0, **options: Any) -> LanguagePolicy:
     """Return a model from scratch that reads lookups in words."""
-    return char_lm(words=Lookup.words, context=192, max_tokens=16, batch_size=256, seed=seed, **options)
+    return char_lm(words=Lookup(letters=True).words, context=192, max_tokens=16, batch_size=256, seed=seed, **options)
 
 
 def near(

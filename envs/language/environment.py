@@ -53,7 +53,7 @@ class LanguageEnv(gym.Env[str, str]):
     """The system message, where a task has one."""
     dataset: Dataset | None = None
     """The instances, where they are given and not generated."""
-    words: ClassVar[Sequence[str]] = ()
+    words: Sequence[str] = ()
     """Texts that always come whole: a small model from scratch may read and say each as one token."""
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
@@ -126,11 +126,6 @@ class Lookup(ToolEnv):
     default_max_turns: ClassVar[int] = 10
     default_max_calls: ClassVar[int] = 20
     knows_progress: ClassVar[bool] = True
-    words: ClassVar[Sequence[str]] = (
-        *Register.words(),
-        *("<answer>", "</answer>", "What is the ", " of the ", " of "),
-        *ATTRIBUTES,
-    )
     system: ClassVar[str] = "Use the tool to find the answer; do not guess."
 
     def __init__(
@@ -139,6 +134,7 @@ class Lookup(ToolEnv):
         self.least_hops = whole("least_hops", least_hops, 1, 6)
         self.most_hops = whole("most_hops (from least_hops)", most_hops, self.least_hops, 6)
         self.letters = letters
+        self.words = _WORDS if letters else ()
         self.entries = whole("entries (of a kind)", entries, 2, len(ascii_uppercase) // len(_LINKS) if letters else 200)
         super().__init__(**kwargs)
 
@@ -186,6 +182,9 @@ class Lookup(ToolEnv):
     def _left(self, play: Play) -> list[list[str]]:
         assert isinstance(play.world, Register)
         return [link for link in play.task.data["chain"] if list(link) not in play.world.seen]
+
+
+_WORDS = (*Register.words(), "<answer>", "</answer>", "What is the ", " of the ", " of ", *ATTRIBUTES)
 
 
 def _below(rng: np.random.Generator, n: int) -> int:

@@ -15,7 +15,7 @@ from tetrathlon.envs.contract import check
 from tetrathlon.envs.registry import make
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
-FIRST, LOOP, OWN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+FIRST, LOOP, OWN, SERVER = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_a_task_is_played(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,6 +47,13 @@ class Completions:
         choice = {"index": 0, "finish_reason": "stop", "message": message}
         whole = {"id": "1", "created": 0, "model": "m", "object": "chat.completion", "choices": [choice]}
         return ChatCompletion.model_validate(whole)
+
+
+def test_the_tools_of_a_server(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mcp")
+    server = Path(__file__).parent / "mcp_echo_server.py"
+    exec(SERVER.replace('"server.py"', f'{str(server)!r}, "good"'), {})
+    assert capsys.readouterr().out.strip() == "3"
 
 
 def test_an_agent_loop_of_somebody_else() -> None:
