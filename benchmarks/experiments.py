@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tetrathlon.benchmarks.lookups import ENV as LOOKUP
+from tetrathlon.benchmarks.lookups import settings as lookup_settings
 from tetrathlon.benchmarks.sums import MOST_DOTS
 
 
@@ -109,6 +111,31 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             "gamma": 0.99,
         },
         updates=120,
+    ),
+    *(
+        Experiment(
+            name=f"lookup-{hops}-{credit}",
+            what=f"a model of characters learns lookups of {hops} hop{'s' * (hops > 1)}, with credit by {credit}",
+            algorithm="ppo",
+            env=LOOKUP,
+            kwargs={**lookup_settings(hops), "progress_weight": 0.5},
+            policy="tetrathlon.benchmarks.lookups:near",
+            arguments={"hops": hops},
+            options={
+                "groups": 32,
+                "group_size": 8,
+                "lr": 1e-3,
+                "entropy_coef": 0.01,
+                "epochs": 4,
+                "minibatches": 1,
+                "credit": credit,
+            },
+            updates=16,
+            test_every=4,
+            test_episodes=400,
+        )
+        for hops in (1, 2, 3, 4)
+        for credit in ("turn", "episode")
     ),
     *_study("clip-symmetric", "the ratio may rise as far as it may fall", epochs=8, clip_high=0.2),
     *_study("clip-higher", "the ratio may rise further than it may fall", epochs=8, clip_high=0.28),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import cache
 from typing import Any
 
 from tetrathlon.agents.char_lm import char_lm
@@ -20,6 +22,8 @@ from tetrathlon.envs.tools.lookup import ATTRIBUTES, Lookup
 ENV = "tetrathlon/Lookup-v0"
 _ATTRIBUTE = re.compile(r'(?<="attribute": ")[^"]*')
 _NUMBER = re.compile(r"(?<=<answer>)\d+")
+SHARE = 0.35
+"""How often a turn of those that a start is shown is wrong."""
 _FIRST_SEED = 50_000_000
 _SLOTS = 64
 
@@ -88,18 +92,18 @@ def model(seed: int = 0, **options: Any) -> LanguagePolicy:
     return char_lm(words=Lookup(letters=True).words, context=192, max_tokens=16, batch_size=256, seed=seed, **options)
 
 
-def near(
-    hops: int = 1, *, share: float = 0.35, episodes: int = 2000, steps: int = 100, seed: int = 0
-) -> LanguagePolicy:
-    """Return a model that was shown what somebody clumsy does.
+@cache
+def _cloned(hops: int, seed: int) -> LanguagePolicy:
+    policy = model(seed)
+    clone(policy, demonstrations(2000, SHARE, seed, settings(hops)), steps=100 * hops, lr=2e-3, seed=seed)
+    return policy
+
+
+def near(hops: int = 1, seed: int = 0) -> LanguagePolicy:
+    """Return a model that was shown 2,000 episodes of somebody clumsy, in 100 optimizer steps a hop.
 
     Args:
         hops: How deep the questions are.
-        share: How often a turn was wrong.
-        episodes: How many it was shown.
-        steps: Optimizer steps.
         seed: Of all.
     """
-    policy = model(seed)
-    clone(policy, demonstrations(episodes, share, seed, settings(hops)), steps=steps, lr=2e-3, seed=seed)
-    return policy
+    return copy.deepcopy(_cloned(hops, seed))

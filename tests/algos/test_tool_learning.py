@@ -14,7 +14,7 @@ from tetrathlon.agents.language import LanguagePolicy
 from tetrathlon.algos.dagger import DAgger
 from tetrathlon.algos.imitation import BC
 from tetrathlon.algos.on_policy import GRPO, PPO, RLOO, OnPolicy
-from tetrathlon.benchmarks.lookups import ENV, demonstrations, near, settings
+from tetrathlon.benchmarks.lookups import ENV, SHARE, demonstrations, near, settings
 from tetrathlon.envs.tools.lookup import Lookup
 
 SEED = 0
@@ -80,6 +80,6 @@ def test_punished_ones_become_rare(start: LanguagePolicy) -> None:
 def test_an_expert_who_is_asked_teaches_more_than_as_many_steps_on_what_was_shown(start: LanguagePolicy) -> None:
     asked, shown = copy.deepcopy(start), copy.deepcopy(start)
     DAgger(asked, ENV, kwargs=KWARGS, episodes=64, **CLONING).learn(4)
-    given = demonstrations(2000, 0.35, SEED, KWARGS)
+    given = demonstrations(2000, SHARE, SEED, KWARGS)
     BC(shown, ENV, kwargs=KWARGS, demonstrations=given, episodes=1, **CLONING).learn(4)
     assert right(asked) > 0.8 and right(asked) > right(shown) + 0.25
