@@ -321,7 +321,7 @@ def _samples(run: _Run) -> str:
     pictures = Pictures(4_000_000)
     parts = [
         f'<p class="note">What {escape(line(run.focus))} did: the first {_SAMPLES} right and the first {_SAMPLES} '
-        "wrong episodes of each environment.</p>"
+        "wrong episodes of each environment, one at least for each reason why they ended.</p>"
     ]
     for name in run.names:
         if (row := run.by.get((name, run.focus))) is None:
@@ -339,11 +339,15 @@ def _samples(run: _Run) -> str:
 
 
 def _chosen(folder: Path, row: Mapping[str, Any]) -> list[Episode]:
-    """Return the first episodes of each outcome."""
+    """Return the first episodes of each outcome, one at least for each reason why they ended."""
     episodes = [episode for cell in row["cells"] for episode in load_episodes(folder / "cells" / cell)]
-    right = [episode for episode in episodes if episode.is_success]
-    wrong = [episode for episode in episodes if not episode.is_success]
-    return [*right[:_SAMPLES], *wrong[:_SAMPLES]]
+    chosen: list[Episode] = []
+    for outcome in (True, False):
+        own = [episode for episode in episodes if episode.is_success == outcome]
+        firsts = {episode.stop_reason: number for number, episode in reversed(list(enumerate(own)))}.values()
+        numbers = list(dict.fromkeys([*sorted(firsts), *range(len(own))]))[: max(_SAMPLES, len(firsts))]
+        chosen += [own[number] for number in sorted(numbers)]
+    return chosen
 
 
 def write_markdown(folder: str | os.PathLike[str]) -> Path:

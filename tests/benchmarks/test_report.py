@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tetrathlon.benchmarks import report
 from tetrathlon.benchmarks.cells import Cell, Ledger
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line, visible
 from tetrathlon.benchmarks.report import write_markdown, write_report, write_view
@@ -301,3 +302,17 @@ def test_an_episode_of_pictures_is_a_film(tmp_path: Path) -> None:
         with Image.open(io.BytesIO(base64.b64decode(data))) as film:
             shown.append(getattr(film, "n_frames", 1))
     assert shown == [101, 21]  # every third of 301
+
+
+def test_each_reason_why_episodes_ended_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    reasons = ["answered"] * 9 + ["max_turns", "answered", "length"]
+    episodes = [
+        Episode([Step("q", str(i), terminated=True, info={"is_success": i % 2 == 0 and i < 9, "stop_reason": reason})])
+        for i, reason in enumerate(reasons)
+    ]
+    monkeypatch.setattr(report, "load_episodes", lambda folder: episodes)
+    shown = report._chosen(Path(), {"cells": ["one"]})
+    wrong = [episode.stop_reason for episode in shown if not episode.is_success]
+    assert {"answered", "max_turns", "length"} == set(wrong)
+    numbers = [int(episode.steps[0].action) for episode in shown]
+    assert numbers[0] == 0 and sorted(numbers[-len(wrong) :]) == numbers[-len(wrong) :]
