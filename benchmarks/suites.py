@@ -112,6 +112,11 @@ def _long(name: str, env: str, episodes: int, **kwargs: Any) -> Entry:
     return Entry(name=name, env=f"tetrathlon/{env}", kwargs=kwargs, episodes=episodes)
 
 
+def _tool(name: str, env: str, episodes: int, **kwargs: Any) -> Entry:
+    """Return an entry of several turns, few enough for what a small model makes of them."""
+    return _long(name, env, episodes, max_turns=5, **kwargs)
+
+
 def _gym(name: str, task: str, **kwargs: Any) -> Entry:
     return _text(name, "ReasoningGym-v0", task=task, shots=4, **kwargs)
 
@@ -122,7 +127,7 @@ def _robot(name: str, env: str, **kwargs: Any) -> Entry:
 
 QUICK = Suite(
     name="quick",
-    version=3,
+    version=4,
     # Shots where they help SmolLM2-135M-Instruct to answer at all; in sums it copies the answers shown.
     entries=(
         _text("1-digit sums", "Arithmetic-v0", digits=1),
@@ -142,6 +147,10 @@ QUICK = Suite(
         _text("word problem", "Math-v0", shots=4, max_tokens=24),
         _long("instruction", "Format-v0", 24, count=1, max_tokens=96),
         _long("function", "Code-v0", 16, max_tokens=128),
+        _tool("facts", "Lookup-v0", 24, least_hops=1, most_hops=2, letters=True, brief=True, shots=2, max_tokens=32),
+        _tool("database", "SQL-v0", 12, level=1, shots=1, max_tokens=64),
+        _tool("computing", "Python-v0", 12, most_level=1, shots=1, max_tokens=96),
+        _tool("files", "Files-v0", 12, level=1, shots=1, max_tokens=64),
         _robot("push", "PushToZone-v0", observation="state"),
         _robot("push by eye", "PushToZone-v0"),
         _robot("reach", "Reach-v0", observation="state"),
@@ -150,8 +159,8 @@ QUICK = Suite(
     ),
     policies=("random", "expert", "smollm2", "bc:100"),
 )
-"""Runs in minutes on two CPU cores, a 135M language model and the cloning of robots' experts included. Each policy
-plays what it can: a language model has no business with a robot, nor a cloned controller with sums."""
+"""Runs in minutes on two CPU cores, a 135M language model and the cloning of experts included. Each policy plays what
+it can: a language model has no business with a robot, nor what is cloned on the spot with sums in words."""
 
 SUITES: dict[str, Suite] = {QUICK.name: QUICK}
 
