@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.agents.statistics import bootstrap_mean, cvar, majority_at_k, pass_at_k, rate_interval
+from tetrathlon.agents.statistics import bootstrap_mean, cvar, majority_at_k, pass_all_k, pass_at_k, rate_interval
 from tetrathlon.envs.codec import encode, fingerprint
 from tetrathlon.envs.episode import Episode, scorable
 from tetrathlon.envs.grading.writing import key
@@ -60,6 +60,8 @@ class Result:
     episodes: the mean of an episode's sum, the share of episodes with any, the mean of the highest tenth."""
     pass_at: dict[int, float | None]
     """k -> the unbiased chance that one of k samples succeeds, over instances with k scorable samples or more."""
+    pass_all: dict[int, float | None]
+    """k -> pass^k, the unbiased chance that all of k samples succeed, over the same instances."""
     majority_at: dict[int, float | None] | None
     """k -> the share of votes among k samples that come out right; None where the environment has no final
     answers."""
@@ -109,7 +111,8 @@ def counts(played: Sequence[Episode], samples: int, answer_in: Callable[[str], s
         "reward_terms": _term_means(fair),
         "scores": _score_means(fair),
         "costs": _costs(fair),
-        "pass_at": {k: _pass_at(fair, k) for k in ks},
+        "pass_at": {k: _over_samples(fair, k, pass_at_k) for k in ks},
+        "pass_all": {k: _over_samples(fair, k, pass_all_k) for k in ks},
         "majority_at": {k: _majority_at(fair, k, answer_in) for k in ks} if answer_in is not None else None,
         "steps": _mean(len(episode) for episode in played),
         "tokens": _tokens(played),
@@ -219,11 +222,11 @@ def _numbers(info: dict[str, Any], key: str) -> list[tuple[str, float]]:
     return [(name, float(value)) for name, value in pairs if isinstance(value, int | float | np.number)]
 
 
-def _pass_at(fair: Sequence[Episode], k: int) -> float | None:
+def _over_samples(fair: Sequence[Episode], k: int, chance: Callable[[int, int, int], float]) -> float | None:
     if not _says_success(fair):
         return None
     counts = [(len(group), sum(episode.is_success for episode in group)) for group in _groups(fair)]
-    return _mean(pass_at_k(n, right, k) for n, right in counts if n >= k)
+    return _mean(chance(n, right, k) for n, right in counts if n >= k)
 
 
 def _majority_at(fair: Sequence[Episode], k: int, answer_in: Callable[[str], str | None]) -> float | None:

@@ -124,6 +124,25 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     return 1.0 - math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))
 
 
+def pass_all_k(n: int, c: int, k: int) -> float:
+    """Return the unbiased estimate of the chance that all of ``k`` samples are right: how far it can be relied on.
+
+    pass^k, ``C(c, k) / C(n, k)``, as the product ``prod_{i = 0..k-1} (c - i) / (n - i)`` (Yao et al. 2024, tau-bench,
+    arXiv:2406.12045).
+
+    Args:
+        n: Samples of one instance.
+        c: How many of them are right.
+        k: How many must be.
+
+    Raises:
+        ValueError: Not ``0 <= c <= n``, or not ``1 <= k <= n``.
+    """
+    if not 0 <= c <= n or not 1 <= k <= n:
+        raise ValueError(f"pass^k needs 0 <= c <= n and 1 <= k <= n, got n={n}, c={c}, k={k}")
+    return math.prod((c - i) / (n - i) for i in range(k)) if k <= c else 0.0
+
+
 def majority_at_k(answers: Sequence[Hashable | None], right: Sequence[bool], k: int) -> float:
     """Return how often the most common of ``k`` answers is right (self-consistency, arXiv:2203.11171).
 

@@ -23,6 +23,7 @@ _RESULT: Mapping[str, Any] = {
     "reward_terms": dict,
     "costs": dict,
     "pass_at": dict,
+    "pass_all": dict,
     "majority_at": dict | None,
     "steps": _NUMBER | None,
     "tokens": ({"mean": _NUMBER, "total": _NUMBER},),
@@ -96,6 +97,8 @@ def load_result(path: Path) -> dict[str, Any]:
         ValueError: It is none; the message names the file and what is missing.
     """
     data = read_json(path)
+    if isinstance(data, dict):
+        data.setdefault("pass_all", {})  # results of older versions have none
     if fault := _fault(data, _RESULT):
         raise ValueError(f"{path} is not a result: {fault}")
     return data

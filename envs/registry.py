@@ -35,7 +35,9 @@ _IDS: dict[str, str] = {
     "Python-v0": "tetrathlon.envs.tools.python.environment:Python",
     "Reach-v0": "tetrathlon.envs.robots.reach:Reach",
     "ReasoningGym-v0": "tetrathlon.envs.text.reasoning_gym:ReasoningGym",
+    "RepoRepair-v0": "tetrathlon.envs.tools.repo.environment:RepoRepair",
     "SQL-v0": "tetrathlon.envs.tools.sql.environment:SQL",
+    "ServiceDesk-v0": "tetrathlon.envs.tools.desk.environment:ServiceDesk",
     "Symbolic-v0": "tetrathlon.envs.text.symbolic:Symbolic",
 }
 

@@ -32,7 +32,7 @@ class Eval:
     split: str = "test"
     """Which instances, where the environment has splits."""
     samples: Annotated[int, tyro.conf.arg(metavar="K")] = 1
-    """Episodes an instance; gives pass@k and majority@k."""
+    """Episodes an instance; gives pass@k, pass^k and majority@k."""
     seed: Seed = 0
     """Seed of the instances and of the policy."""
     temperature: Annotated[float | None, tyro.conf.arg(metavar="T", help_behavior_hint="")] = None

@@ -180,6 +180,8 @@ def result_table(result: Mapping[str, Any]) -> Table:
     add("success", _rate(result["success"]))
     if result["samples"] > 1:
         add("pass@k", _by_k(result["pass_at"]))
+        if result["pass_all"]:  # older results have none
+            add("pass^k", _by_k(result["pass_all"]))
         if result["majority_at"] is not None:
             add("majority@k", _by_k(result["majority_at"]))
     reward = result["reward"]

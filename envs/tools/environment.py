@@ -130,6 +130,17 @@ class ToolEnv(LanguageEnv):
         """Return how far the agent has come, from 0 to 1."""
         raise NotImplementedError
 
+    def reply(self, play: Play, text: str) -> str | None:
+        """Return what somebody says to a turn without calls; None, as by default: nobody hears it.
+
+        Unheard, it is the final answer, or is told that it has none; heard, it is no answer. Who ends the episode
+        sets ``play.stop``.
+
+        Raises:
+            tetrathlon.envs.tools.tool.ToolDown: Who should hear it cannot.
+        """
+        return None
+
     def begin(self, task: Task) -> tuple[str, dict[str, Any]]:
         """See :meth:`LanguageEnv.begin`.
 
@@ -286,9 +297,7 @@ class ToolEnv(LanguageEnv):
             results = self._run_calls(play, text)
         except ToolDown as error:
             return self._ended_without_score(play, str(error))
-        if not results and not play.stop:
-            play.observation = f"There is neither a tool call nor a final answer in this turn. {self._format.request}"
-        elif results:
+        if results:
             play.observation = spoken(results)
         if not play.stop and play.turns >= self.max_turns:
             play.stop = "max_turns"
@@ -297,12 +306,10 @@ class ToolEnv(LanguageEnv):
         return self._pay(play, results)
 
     def _run_calls(self, play: Play, text: str) -> list[Result]:
-        """Run the calls of a turn, or take its answer where it has none."""
+        """Run the calls of a turn, or let it be heard where it has none."""
         calls = read_calls(text)
         if not calls:
-            play.answer = self._format.read(text, (self._write_question(play.task), play.task.question))
-            if play.answer is not None:
-                play.stop = "answered"
+            self._hear(play, text)
             return []
         tools = play.world.tools()
         results = []
@@ -318,6 +325,16 @@ class ToolEnv(LanguageEnv):
                 play.calls += 1
                 results.append(run(call, tools, self.max_output))
         return results
+
+    def _hear(self, play: Play, text: str) -> None:
+        """Let somebody hear a turn without calls, or take its answer."""
+        said = self.reply(play, text)
+        if said is None:
+            play.answer = self._format.read(text, (self._write_question(play.task), play.task.question))
+            if play.answer is not None:
+                play.stop = "answered"
+            said = f"There is neither a tool call nor a final answer in this turn. {self._format.request}"
+        play.observation = said
 
     def _pay(self, play: Play, results: list[Result]) -> float:
         score = self._score(play)

@@ -82,7 +82,7 @@ def test_single_samples() -> None:
     assert [e.seed for e in result.episodes_played] == instance_seeds(5, 4)
     assert result.episodes_played[0].kwargs == {"split": "test"}
     data = strict(result)
-    assert data["pass_at"] == {"1": 0.5} and "episodes_played" not in data
+    assert data["pass_at"] == {"1": 0.5} == data["pass_all"] and "episodes_played" not in data
 
 
 def test_costs_are_those_of_whole_episodes() -> None:
@@ -115,6 +115,7 @@ def test_several_samples() -> None:
     assert result.success["interval"] == "wilson over instances"
     assert (result.success["low"], result.success["high"]) == wilson(0.75, 2)
     assert result.pass_at == pytest.approx({1: 0.375, 2: (5 / 6 + 1 / 2) / 2, 4: 1.0})
+    assert result.pass_all == pytest.approx({1: 0.375, 2: (1 / 6 + 0.0) / 2, 4: 0.0})
     # In fours: "right" has two votes of four in the first instance, "wrong" three in the second.
     # In twos: right right | a tie of two wrongs; a tie of right and wrong | wrong wrong.
     assert result.majority_at == pytest.approx({1: 0.375, 2: (0.5 + 0.25) / 2, 4: 0.5})
@@ -128,7 +129,7 @@ def test_several_samples() -> None:
 
 def test_ks_go_up_to_the_samples() -> None:
     result = evaluate(Script(["right"] * 6), "toys/Oracle-v0", episodes=1, samples=6)
-    assert list(result.pass_at) == [1, 2, 4, 6]
+    assert list(result.pass_at) == list(result.pass_all) == [1, 2, 4, 6]
 
 
 @pytest.mark.parametrize(("word", "mean", "bounds"), [("right", 1.0, wilson(3, 3)), ("wrong", 0.0, wilson(0, 3))])
@@ -147,6 +148,7 @@ def test_grader_errors_are_neither_right_nor_wrong() -> None:
     assert result.success["n"] == 5 and result.success["mean"] == 0.6
     assert result.reward["mean"] == 0.6 and result.scores == {"correct": 0.6}
     assert result.pass_at == pytest.approx({1: 2 / 3, 2: 0.5})  # of two instances with two scorable samples
+    assert result.pass_all == pytest.approx({1: 2 / 3, 2: 0.5})
     assert len(result.episodes_played) == 8
 
 
@@ -154,7 +156,7 @@ def test_a_grader_that_always_fails_gives_no_rate() -> None:
     result = evaluate(Script(["broken"] * 4), "toys/Oracle-v0", episodes=4)
     assert result.success == {"mean": None, "low": None, "high": None, "n": 0, "interval": None}
     assert result.reward == {"mean": None, "low": None, "high": None}
-    assert result.pass_at == {1: None} and result.majority_at == {1: None} and result.grader_errors == 4
+    assert result.pass_at == result.pass_all == {1: None} == result.majority_at and result.grader_errors == 4
     assert strict(result)["success"]["mean"] is None
 
 

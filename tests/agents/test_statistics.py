@@ -14,6 +14,7 @@ from tetrathlon.agents.statistics import (
     cvar,
     iqm,
     majority_at_k,
+    pass_all_k,
     pass_at_k,
     rate_interval,
     stratified_bootstrap,
@@ -77,6 +78,33 @@ def test_pass_at_k_neither_overflows_nor_cancels() -> None:
 def test_pass_at_k_refuses(n: int, c: int, k: int) -> None:
     with pytest.raises(ValueError, match="pass@k"):
         pass_at_k(n, c, k)
+
+
+def test_pass_all_k_values() -> None:
+    assert pass_all_k(10, 3, 1) == pytest.approx(0.3, abs=1e-15)
+    assert pass_all_k(4, 2, 2) == pytest.approx(1 / 6, abs=1e-15)  # one of six pairs has both
+    assert pass_all_k(5, 5, 5) == 1.0
+    assert pass_all_k(5, 4, 5) == pass_all_k(5, 0, 1) == 0.0
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_pass_all_k_counts_subsets(n: int) -> None:
+    for c in range(n + 1):
+        samples = [True] * c + [False] * (n - c)
+        for k in range(1, n + 1):
+            subsets = list(itertools.combinations(samples, k))
+            assert pass_all_k(n, c, k) == pytest.approx(sum(map(all, subsets)) / len(subsets), abs=1e-12)
+
+
+def test_pass_all_k_neither_overflows_nor_cancels() -> None:
+    assert pass_all_k(100_000, 99_999, 1) == pytest.approx(0.99999, rel=1e-12)
+    assert pass_all_k(100_000, 99_999, 50_000) == pytest.approx(0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4)])
+def test_pass_all_k_refuses(n: int, c: int, k: int) -> None:
+    with pytest.raises(ValueError, match=r"pass\^k"):
+        pass_all_k(n, c, k)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ SPREAD = {"mean": 0.5, "low": 0.2, "high": 0.8}
 RESULT: dict[str, Any] = {
     "env": "<b>env</b>", "kwargs": {"a": "<"}, "domain": "other", "split": "test", "policy": "p</td>", "seed": 0,
     "greedy": True, "episodes": 2, "samples": 1, "distinct": 2, "success": {**SPREAD, "n": 2, "interval": "wilson"},
-    "reward": SPREAD, "reward_terms": {}, "costs": {}, "scores": {}, "pass_at": {"1": 0.5}, "majority_at": None,
+    "reward": SPREAD, "reward_terms": {}, "costs": {}, "scores": {}, "pass_at": {"1": 0.5},
+    "pass_all": {"1": 0.5}, "majority_at": None,
     "steps": 1.0, "tokens": None, "lengths": {"unit": "steps", "success": 1.0, "failure": 1.0},
     "stop_reasons": {"<answered>": 1},
     "grader_errors": 0, "grader_messages": [], "crashes": {"count": 0, "messages": []}, "seconds": 1.0,
