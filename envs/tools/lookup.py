@@ -10,6 +10,7 @@ import numpy as np
 
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import integer
+from tetrathlon.envs.language.chance import Chance
 from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.tools.calls import write_call
 from tetrathlon.envs.tools.environment import ToolEnv
@@ -140,18 +141,19 @@ class Lookup(ToolEnv):
 
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw a register, and a chain of facts in it."""
-        hops = self.least_hops + _below(rng, self.most_hops - self.least_hops + 1)
-        names = (_draw_letters if self.letters else _draw_names)(rng, self.entries)
+        draw = Chance(rng)
+        hops = self.least_hops + draw.below(self.most_hops - self.least_hops + 1)
+        names = (_draw_letters if self.letters else _draw_names)(draw, self.entries)
         ranges = _DIGITS if self.letters else _VALUES
         entries = {
-            name: {attribute: _pick(rng, names[other]) for attribute, other in _LINKS[kind].items()}
-            | {attribute: str(low + _below(rng, high - low)) for attribute, (low, high) in ranges[kind].items()}
+            name: {attribute: draw.pick(names[other]) for attribute, other in _LINKS[kind].items()}
+            | {attribute: str(low + draw.below(high - low)) for attribute, (low, high) in ranges[kind].items()}
             for kind, some in names.items()
             for name in some
         }
         kinds = {name: kind for kind, some in names.items() for name in some}
         for _ in range(_MOST_TRIES):
-            chain = _draw_chain(rng, entries, kinds, hops)
+            chain = _draw_chain(draw, entries, kinds, hops)
             if len({tuple(link) for link in chain}) == hops:
                 break
         last, attribute = chain[-1]
@@ -187,48 +189,40 @@ class Lookup(ToolEnv):
 _WORDS = (*Register.words(), "<answer>", "</answer>", "What is the ", " of the ", " of ", *ATTRIBUTES)
 
 
-def _below(rng: np.random.Generator, n: int) -> int:
-    return int(n * rng.random())
-
-
-def _pick(rng: np.random.Generator, options: Any) -> Any:
-    return options[_below(rng, len(options))]
-
-
-def _draw_names(rng: np.random.Generator, n: int) -> dict[str, list[str]]:
+def _draw_names(draw: Chance, n: int) -> dict[str, list[str]]:
     """Return n names of each kind, all different."""
     names: dict[str, list[str]] = {}
     taken: set[str] = set()
     for kind in _LINKS:
         names[kind] = []
         while len(names[kind]) < n:
-            name = _word(rng) + (f" {_word(rng)}" if kind == "person" else _pick(rng, _SUFFIXES[kind]))
+            name = _word(draw) + (f" {_word(draw)}" if kind == "person" else draw.pick(_SUFFIXES[kind]))
             if name not in taken:
                 taken.add(name)
                 names[kind].append(name)
     return names
 
 
-def _draw_letters(rng: np.random.Generator, n: int) -> dict[str, list[str]]:
+def _draw_letters(draw: Chance, n: int) -> dict[str, list[str]]:
     """Return n letters for each kind, all different."""
-    letters = rng.permutation(list(ascii_uppercase)).tolist()
+    letters = draw.rng.permutation(list(ascii_uppercase)).tolist()
     return {kind: letters[at * n : (at + 1) * n] for at, kind in enumerate(_LINKS)}
 
 
-def _word(rng: np.random.Generator) -> str:
+def _word(draw: Chance) -> str:
     starts, vowels, ends = _STARTS.split(), _VOWELS.split(), _ENDS.split()
-    syllables = [_pick(rng, starts) + _pick(rng, vowels) for _ in range(1 + _below(rng, 2))]
-    return ("".join(syllables) + _pick(rng, ends)).capitalize()
+    syllables = [draw.pick(starts) + draw.pick(vowels) for _ in range(1 + draw.below(2))]
+    return ("".join(syllables) + draw.pick(ends)).capitalize()
 
 
 def _draw_chain(
-    rng: np.random.Generator, entries: Mapping[str, Mapping[str, str]], kinds: Mapping[str, str], hops: int
+    draw: Chance, entries: Mapping[str, Mapping[str, str]], kinds: Mapping[str, str], hops: int
 ) -> list[list[str]]:
     """Return the (name, attribute) of each hop; each names the next, the last a number."""
-    name = _pick(rng, list(entries))
+    name = draw.pick(list(entries))
     chain = []
     for _ in range(hops - 1):
-        attribute = _pick(rng, list(_LINKS[kinds[name]]))
+        attribute = draw.pick(list(_LINKS[kinds[name]]))
         chain.append([name, attribute])
         name = entries[name][attribute]
-    return [*chain, [name, _pick(rng, list(_VALUES[kinds[name]]))]]
+    return [*chain, [name, draw.pick(list(_VALUES[kinds[name]]))]]

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from tetrathlon.envs.language.chance import Chance
 
-import numpy as np
-
-T = TypeVar("T")
 _FIRST = """
 Ada Amir Anna Bela Bruno Carla Chen Dora Edgar Elif Emil Fatma Finn Gita Hana Hugo Ida Igor Jan Jun Kai Lena Lars Mara
 Milo Nadia Nils Olga Omar Petra Quinn Rosa Ravi Sara Sven Tara Timo Uma Vera Wim Yuki Zoe
@@ -40,36 +36,8 @@ COLOURS = ("black", "white", "red", "blue", "green", "yellow", "grey", "brown")
 SIZES = ("small", "medium", "large")
 
 
-class Draw:
-    """Draws from a generator.
-
-    Args:
-        rng: What everything is drawn from.
-    """
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-
-    def below(self, n: int) -> int:
-        """Draw an integer from 0 to n - 1."""
-        return int(n * self._rng.random())
-
-    def between(self, low: int, high: int) -> int:
-        """Draw an integer from ``low`` to ``high``."""
-        return low + self.below(high - low + 1)
-
-    def chance(self, share: float = 0.5) -> bool:
-        """Draw True with a chance of ``share``."""
-        return bool(self._rng.random() < share)
-
-    def pick(self, options: Sequence[T]) -> T:
-        """Draw one of ``options``."""
-        return options[self.below(len(options))]
-
-    def some(self, options: Iterable[T], n: int) -> list[T]:
-        """Draw n different ones of ``options``, in a drawn order."""
-        left = list(options)
-        return [left.pop(self.below(len(left))) for _ in range(n)]
+class Draw(Chance):
+    """Random choices, and addresses."""
 
     def address(self) -> dict[str, str]:
         """Draw an address."""

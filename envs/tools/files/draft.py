@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-T = TypeVar("T")
+from tetrathlon.envs.language.chance import Chance
+
 _FOLDERS = """
 archive attic basket billing board cabinet cellar census depot desk drafts exports finance garden hangar harbour inbox
 kitchen lab ledger library locker market museum office orders outbox parish pantry quarry records registry reports
@@ -32,7 +33,7 @@ SIGNS = ("ERROR", "WARN", "INFO", "DEBUG")
 """How bad a line of a log is."""
 
 
-class Draft:
+class Draft(Chance):
     """An instance in the making, which one job after another adds to.
 
     Args:
@@ -41,7 +42,7 @@ class Draft:
     """
 
     def __init__(self, rng: np.random.Generator, level: int) -> None:
-        self._rng = rng
+        super().__init__(rng)
         self.hard = level > 1
         """Whether there are more files, with more that look alike."""
         self.start: dict[str, str] = {}
@@ -58,35 +59,9 @@ class Draft:
         """Files of comma-separated values that a job made."""
         self._folders: set[str] = set()
 
-    def below(self, n: int) -> int:
-        """Draw an integer from 0 to n - 1."""
-        return int(n * self._rng.random())
-
-    def between(self, low: int, high: int) -> int:
-        """Draw an integer from ``low`` to ``high``."""
-        return low + self.below(high - low + 1)
-
     def count(self, few: int, many: int) -> int:
         """Draw how many: about ``few`` where it is easy, about ``many`` where it is hard."""
         return (many if self.hard else few) + self.below(2)
-
-    def chance(self, share: float = 0.5) -> bool:
-        """Draw True with a chance of ``share``."""
-        return bool(self._rng.random() < share)
-
-    def pick(self, options: Sequence[T]) -> T:
-        """Draw one of ``options``."""
-        return options[self.below(len(options))]
-
-    def some(self, options: Iterable[T], n: int) -> list[T]:
-        """Draw n different ones of ``options``, in a drawn order."""
-        left = list(options)
-        return [left.pop(self.below(len(left))) for _ in range(n)]
-
-    def shuffled(self, options: Iterable[T]) -> list[T]:
-        """Return ``options`` in a drawn order."""
-        every = list(options)
-        return self.some(every, len(every))
 
     def folder(self) -> str:
         """Draw a folder that no job has used."""
