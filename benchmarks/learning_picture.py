@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ def _field(axes: Any, found: Mapping[str, Any]) -> None:
     for number, run in enumerate(found["runs"]):
         colour = COLOURS[number % len(COLOURS)]
         curve = run["train"]["success"]
-        axes.plot(range(1, len(curve) + 1), [100 * value for value in curve], lw=0.8, alpha=0.6, color=colour)
+        percent = [math.nan if value is None else 100 * value for value in curve]  # no episode ended there
+        axes.plot(range(1, len(curve) + 1), percent, lw=0.8, alpha=0.6, color=colour)
         at = [look["updates"] for look in run["test"]]
         mean, low, high = ([100 * look[name] for look in run["test"]] for name in ("success", "low", "high"))
         errors = [[m - a for m, a in zip(mean, low, strict=True)], [b - m for m, b in zip(mean, high, strict=True)]]
