@@ -147,7 +147,7 @@ QUICK = Suite(
         _text("word problem", "Math-v0", shots=4, max_tokens=24),
         _long("instruction", "Format-v0", 24, count=1, max_tokens=96),
         _long("function", "Code-v0", 16, max_tokens=128),
-        _tool("facts", "Lookup-v0", 24, least_hops=1, most_hops=2, letters=True, brief=True, shots=2, max_tokens=32),
+        _tool("facts", "Lookup-v0", 24, least_hops=1, most_hops=2, letters=True, brief=True, shots=2, max_tokens=48),
         _tool("database", "SQL-v0", 12, level=1, shots=1, max_tokens=64),
         _tool("computing", "Python-v0", 12, most_level=1, shots=1, max_tokens=96),
         _tool("files", "Files-v0", 12, level=1, shots=1, max_tokens=64),
