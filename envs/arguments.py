@@ -44,3 +44,14 @@ def share(name: str, value: Any, last: bool = False) -> float:
     if not is_number or not (0 <= value < 1 or (last and value == 1)):
         raise ValueError(f"{name} must be a number from 0 to {'1' if last else 'less than 1'}, got {value!r}")
     return float(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return ``value``, an argument called ``name``, as a bool.
+
+    Raises:
+        ValueError: It is neither True nor False.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)

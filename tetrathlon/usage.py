@@ -18,19 +18,22 @@ if TYPE_CHECKING:
     from tetrathlon.agents.policy import Policy
 
 
+_OF_PYTHON = {"True": True, "False": False, "None": None}
+
+
 class UsageError(Exception):
     """The command is wrong; the message is one line that says what would be right."""
 
 
 def arguments(option: str, settings: Iterable[str]) -> dict[str, Any]:
-    """Return what the words KEY=VALUE of an option say; a value is JSON, or else text."""
+    """Return what the words KEY=VALUE of an option say; a value is JSON, True, False or None, or else text."""
     found: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key.isidentifier():
             raise UsageError(f"--{option} takes KEY=VALUE, got {setting!r}")
         try:
-            found[key] = json.loads(value)
+            found[key] = _OF_PYTHON[value] if value in _OF_PYTHON else json.loads(value)
         except json.JSONDecodeError:
             found[key] = value
     return found

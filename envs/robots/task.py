@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from tetrathlon.envs.arguments import index_option
+from tetrathlon.envs.arguments import flag, index_option
 from tetrathlon.envs.robots.instance import Instance, arrangement_split, scatter
 from tetrathlon.envs.robots.instruction import OBJECT_COLOURS, PLACE_COLOURS, Wordings, held_out, sentence
 from tetrathlon.envs.robots.robot import Robot
@@ -188,7 +188,8 @@ class Task(ABC):
         if (index := options.get("index")) is not None:
             rng = np.random.default_rng([_INDEX_STREAM, SPLITS.index(split), index_option(index)])
         instance = self.draw(rng, split, robot)
-        return self.counterfactual(instance, split) if options.get("counterfactual") else instance
+        is_other = flag("options['counterfactual']", options.get("counterfactual", False))
+        return self.counterfactual(instance, split) if is_other else instance
 
     def draw(self, rng: np.random.Generator, split: str, robot: Robot) -> Instance:
         """Draw an instance of a split.

@@ -13,7 +13,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.arguments import flag, whole
 from tetrathlon.envs.robots.camera import Quality
 from tetrathlon.envs.robots.costs import Costs
 from tetrathlon.envs.robots.instance import Instance
@@ -111,12 +111,13 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         goal_steps = None if goal_steps is None else whole("goal_steps", goal_steps, 1, 1_000_000)
         image_size = whole("image_size", image_size, 8, 1024)
         self.render_size = whole("render_size", render_size, 8, 1024)
-        if wrist_image and (robot != "arm" or observation != "pixels"):
+        if flag("wrist_image", wrist_image) and (robot != "arm" or observation != "pixels"):
             raise ValueError(
                 f"wrist_image is of robot='arm' and observation='pixels', got {robot!r} and {observation!r}"
             )
         self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode(autoreset_mode)}  # type: ignore[misc]
-        self.split, self.reward, self.end_on_violation = split, reward, bool(end_on_violation)
+        self.split, self.reward = split, reward
+        self.end_on_violation = flag("end_on_violation", end_on_violation)
         self.render_mode, self.task = render_mode, task()
         n = self.num_envs
         self.scene = compiled(task, robot)
@@ -321,7 +322,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         """
         if missing := [i for i, instance in enumerate(self._instances) if instance is None]:
             raise gym.error.ResetNeeded(f"copies {missing} have no instance yet; call reset() first")
-        if k * self.chunk == 1:
+        if whole("k", k, 1, 100_000) * self.chunk == 1:
             return list(advice(self.task, self.now))
         given = self._foresee(k * self.chunk)
         assert self.single_action_space.shape is not None

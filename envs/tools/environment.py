@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import gymnasium as gym
 
-from tetrathlon.envs.arguments import share, whole
+from tetrathlon.envs.arguments import flag, share, whole
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.language.environment import LanguageEnv
 from tetrathlon.envs.language.formats import BOXED, LINE, TAG, AnswerFormat
@@ -104,7 +104,7 @@ class ToolEnv(LanguageEnv):
             raise ValueError(
                 f"{type(self).__name__} knows no progress; progress_weight must be 0, got {progress_weight}"
             )
-        self.brief = brief
+        self.brief = flag("brief", brief)
         self.rubric = Rubric(Term("correct", self._grade))
         self._play: Play | None = None
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.arguments import flag, whole
 from tetrathlon.envs.grading.writing import integer
 from tetrathlon.envs.language.chance import Chance
 from tetrathlon.envs.language.task import Task
@@ -134,7 +134,7 @@ class Lookup(ToolEnv):
     ) -> None:
         self.least_hops = whole("least_hops", least_hops, 1, 6)
         self.most_hops = whole("most_hops (from least_hops)", most_hops, self.least_hops, 6)
-        self.letters = letters
+        self.letters = letters = flag("letters", letters)
         self.words = _WORDS if letters else ()
         self.entries = whole("entries (of a kind)", entries, 2, len(ascii_uppercase) // len(_LINKS) if letters else 200)
         super().__init__(**kwargs)
