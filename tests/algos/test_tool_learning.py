@@ -28,7 +28,7 @@ OPTIONS: dict[str, Any] = {
     "minibatches": 1,
     "seed": SEED,
 }
-CLONING: dict[str, Any] = {"steps": 30, "lr": 1e-3, "seed": SEED}
+CLONING: dict[str, Any] = {"steps": 20, "lr": 1e-3, "seed": SEED}
 
 
 class Punished(Lookup):
@@ -54,32 +54,38 @@ def start() -> LanguagePolicy:
 
 def right(policy: LanguagePolicy) -> float:
     """Return the share of right answers to questions that were never trained on, as sampled."""
-    found = evaluate(policy, ENV, kwargs=KWARGS, episodes=300, slots=150, seed=SEED, greedy=False)
+    found = evaluate(policy, ENV, kwargs=KWARGS, episodes=250, slots=250, seed=SEED, greedy=False)
     assert found.split == "test"
     return float(found.success["mean"])
 
 
-def test_the_start_is_middling(start: LanguagePolicy) -> None:
-    assert 0.1 < right(start) < 0.4
+@pytest.fixture(scope="module")
+def before(start: LanguagePolicy) -> float:
+    """How often it is right."""
+    return right(start)
+
+
+def test_the_start_is_middling(before: float) -> None:
+    assert 0.1 < before < 0.4
 
 
 @pytest.mark.parametrize("algorithm", [GRPO, RLOO, PPO])
-def test_paid_calls_and_answers_become_likely(algorithm: type[OnPolicy], start: LanguagePolicy) -> None:
+def test_paid_calls_and_answers_become_likely(algorithm: type[OnPolicy], start: LanguagePolicy, before: float) -> None:
     policy = copy.deepcopy(start)
     turns: dict[str, Any] = {"credit": "turn"} if algorithm is PPO else {}
-    algorithm(policy, ENV, kwargs=KWARGS, **OPTIONS, **turns).learn(6)
-    assert right(policy) > right(start) + 0.25
+    algorithm(policy, ENV, kwargs=KWARGS, **OPTIONS, **turns).learn(4)
+    assert right(policy) > before + 0.2
 
 
-def test_punished_ones_become_rare(start: LanguagePolicy) -> None:
+def test_punished_ones_become_rare(start: LanguagePolicy, before: float) -> None:
     policy = copy.deepcopy(start)
-    GRPO(policy, "Punished-v0", kwargs=KWARGS, **OPTIONS).learn(4)
-    assert right(policy) < right(start) - 0.1
+    GRPO(policy, "Punished-v0", kwargs=KWARGS, **OPTIONS).learn(3)
+    assert right(policy) < before - 0.1
 
 
 def test_an_expert_who_is_asked_teaches_more_than_as_many_steps_on_what_was_shown(start: LanguagePolicy) -> None:
     asked, shown = copy.deepcopy(start), copy.deepcopy(start)
-    DAgger(asked, ENV, kwargs=KWARGS, episodes=64, **CLONING).learn(4)
+    DAgger(asked, ENV, kwargs=KWARGS, episodes=64, **CLONING).learn(3)
     given = demonstrations(2000, SHARE, SEED, KWARGS)
-    BC(shown, ENV, kwargs=KWARGS, demonstrations=given, episodes=1, **CLONING).learn(4)
+    BC(shown, ENV, kwargs=KWARGS, demonstrations=given, episodes=1, **CLONING).learn(3)
     assert right(asked) > 0.8 and right(asked) > right(shown) + 0.25
