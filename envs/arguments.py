@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def share(name: str, value: Any, last: bool = False) -> float:
     Raises:
         ValueError: It is no number from 0 to less than 1, or to 1.
     """
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not (0 <= value < 1 or (last and value == 1)):
         raise ValueError(f"{name} must be a number from 0 to {'1' if last else 'less than 1'}, got {value!r}")
     return float(value)
@@ -55,3 +56,15 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def some_of(name: str, values: Collection[str] | None, known: Collection[str]) -> tuple[str, ...]:
+    """Return ``values``, an argument called ``name``, as a tuple; of None all that are known.
+
+    Raises:
+        ValueError: It is no list of some of ``known``.
+    """
+    chosen = tuple(known if values is None else values)
+    if isinstance(values, str) or not chosen or any(value not in known for value in chosen):
+        raise ValueError(f"{name} must be a list of some of {', '.join(known)}, got {values!r}")
+    return chosen

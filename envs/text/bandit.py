@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from tetrathlon.envs.arguments import share
 from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.language.environment import LanguageEnv
 from tetrathlon.envs.language.formats import is_one_letter, says_something
@@ -45,8 +46,7 @@ class TextBandit(LanguageEnv):
 
     def __init__(self, *, format_weight: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if isinstance(format_weight, bool) or not isinstance(format_weight, int | float) or not 0 <= format_weight < 1:
-            raise ValueError(f"format_weight must be a number from 0 to less than 1, got {format_weight!r}")
+        format_weight = share("format_weight", format_weight)
         self.rubric = self.make_rubric(format_weight)
         self._answer_terms = self.rubric.terms if self._pays_the_answer_alone(format_weight) else None
         self._prompt = ""

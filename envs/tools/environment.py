@@ -186,9 +186,7 @@ class ToolEnv(LanguageEnv):
         """Return the final answer of a turn, or None where it has none: one with calls, for example."""
         if read_calls(completion):
             return None
-        task = self._task
-        echoes = () if task is None else (self._write_question(task), task.question)
-        return self._format.read(completion, echoes)
+        return self._answer_to(self._task, completion)
 
     def demonstrate(self, task: Task) -> list[dict[str, str]]:
         """See :meth:`LanguageEnv.demonstrate`: what the expert does."""
@@ -330,11 +328,14 @@ class ToolEnv(LanguageEnv):
         """Let somebody hear a turn without calls, or take its answer."""
         said = self.reply(play, text)
         if said is None:
-            play.answer = self._format.read(text, (self._write_question(play.task), play.task.question))
+            play.answer = self._answer_to(play.task, text)
             if play.answer is not None:
                 play.stop = "answered"
             said = f"There is neither a tool call nor a final answer in this turn. {self._format.request}"
         play.observation = said
+
+    def _answer_to(self, task: Task | None, text: str) -> str | None:
+        return self._format.read(text, () if task is None else (self._write_question(task), task.question))
 
     def _pay(self, play: Play, results: list[Result]) -> float:
         score = self._score(play)

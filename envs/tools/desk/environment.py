@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.arguments import some_of, whole
 from tetrathlon.envs.grading.thinking import visible
 from tetrathlon.envs.language.formats import AnswerFormat, PlainFormat
 from tetrathlon.envs.language.task import Task
@@ -113,9 +113,7 @@ class ServiceDesk(ToolEnv):
         self, *, level: int = 1, kinds: Sequence[str] | None = None, user: str | User = "scripted", **kwargs: Any
     ) -> None:
         self.level = whole("level", level, 1, 3)
-        self.kinds = KINDS if kinds is None else tuple(kinds)
-        if isinstance(kinds, str) or not self.kinds or any(kind not in KINDS for kind in self.kinds):
-            raise ValueError(f"kinds must be a list of some of {', '.join(KINDS)}, got {kinds!r}")
+        self.kinds = some_of("kinds", kinds, KINDS)
         if user != "scripted" and not callable(user):
             raise ValueError(f'user must be "scripted" or a function, got {user!r}')
         self.user = user

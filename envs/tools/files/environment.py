@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.arguments import some_of, whole
 from tetrathlon.envs.grading.answers import plain_answer
 from tetrathlon.envs.language.formats import AnswerFormat, PlainFormat
 from tetrathlon.envs.language.task import Task
@@ -86,9 +86,7 @@ class Files(ToolEnv):
 
     def __init__(self, *, level: int = 1, kinds: Sequence[str] | None = None, **kwargs: Any) -> None:
         self.level = whole("level", level, 1, 3)
-        self.kinds = tuple(JOBS) if kinds is None else tuple(kinds)
-        if isinstance(kinds, str) or not self.kinds or any(kind not in JOBS for kind in self.kinds):
-            raise ValueError(f"kinds must be a list of some of {', '.join(JOBS)}, got {kinds!r}")
+        self.kinds = some_of("kinds", kinds, JOBS)
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.arguments import some_of, whole
 from tetrathlon.envs.grading.answers import plain_answer
 from tetrathlon.envs.language.formats import AnswerFormat, PlainFormat
 from tetrathlon.envs.language.task import Task
@@ -86,9 +86,7 @@ class RepoRepair(ToolEnv):
 
     def __init__(self, *, level: int = 1, families: Sequence[str] | None = None, **kwargs: Any) -> None:
         self.level = whole("level", level, 1, 3)
-        self.families = tuple(FAMILIES) if families is None else tuple(families)
-        if isinstance(families, str) or not self.families or any(name not in FAMILIES for name in self.families):
-            raise ValueError(f"families must be a list of some of {', '.join(FAMILIES)}, got {families!r}")
+        self.families = some_of("families", families, FAMILIES)
         super().__init__(**kwargs)
 
     def generate(self, rng: np.random.Generator) -> Task:
