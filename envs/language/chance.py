@@ -20,13 +20,13 @@ class Chance:
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
+    def between(self, low: int, high: int) -> int:
+        """Draw an integer from ``low`` to ``high``; all other choices among several are made of it."""
+        return low + int((high - low + 1) * self.rng.random())
+
     def below(self, n: int) -> int:
         """Draw an integer from 0 to n - 1."""
-        return int(n * self.rng.random())
-
-    def between(self, low: int, high: int) -> int:
-        """Draw an integer from ``low`` to ``high``."""
-        return low + self.below(high - low + 1)
+        return self.between(0, n - 1)
 
     def chance(self, share: float = 0.5) -> bool:
         """Draw True with a chance of ``share``."""

@@ -3,54 +3,32 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-
-T = TypeVar("T")
+from tetrathlon.envs.language.chance import Chance
 
 
-class Draw:
-    """Random choices out of one generator.
-
-    Args:
-        rng: Where they come from, and nothing else.
-    """
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
-
-    def whole(self, low: int, high: int) -> int:
-        """Return an integer from ``low`` to ``high``."""
-        return low + int((high - low + 1) * self.rng.random())
-
-    def of(self, options: Sequence[T]) -> T:
-        """Return one of ``options``."""
-        return options[self.whole(0, len(options) - 1)]
-
-    def some(self, options: Sequence[T], count: int) -> list[T]:
-        """Return ``count`` different ones of ``options``."""
-        left = list(options)
-        return [left.pop(self.whole(0, len(left) - 1)) for _ in range(count)]
+class Draw(Chance):
+    """Random choices, of numbers and words to try a function on, too."""
 
     def wholes(self, shortest: int, longest: int, low: int, high: int) -> list[int]:
         """Return ``shortest`` to ``longest`` integers from ``low`` to ``high``."""
-        return [self.whole(low, high) for _ in range(self.whole(shortest, longest))]
+        return [self.between(low, high) for _ in range(self.between(shortest, longest))]
 
     def word(self, letters: str, shortest: int, longest: int) -> str:
         """Return ``shortest`` to ``longest`` of ``letters``."""
-        return "".join(self.of(letters) for _ in range(self.whole(shortest, longest)))
+        return "".join(self.pick(letters) for _ in range(self.between(shortest, longest)))
 
     def words(self, fewest: int, most: int, letters: str, shortest: int, longest: int) -> list[str]:
         """Return ``fewest`` to ``most`` words of ``letters``."""
-        return [self.word(letters, shortest, longest) for _ in range(self.whole(fewest, most))]
+        return [self.word(letters, shortest, longest) for _ in range(self.between(fewest, most))]
 
     def grid(self, letters: str, smallest: int, largest: int) -> list[str]:
         """Return rows of one width, height and width from ``smallest`` to ``largest``."""
-        width = self.whole(smallest, largest)
-        return [self.word(letters, width, width) for _ in range(self.whole(smallest, largest))]
+        width = self.between(smallest, largest)
+        return [self.word(letters, width, width) for _ in range(self.between(smallest, largest))]
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ class Code(TextBandit):
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw a function."""
         draw = Draw(rng)
-        job = make_job(FAMILIES[draw.of(self.families)](draw), self.examples)
+        job = make_job(FAMILIES[draw.pick(self.families)](draw), self.examples)
         return Task(job.question, job.draft.source, {"tests": Calls(job.draft.name, job.hidden)})
 
     def is_right(self, task: Task, answer: str) -> bool:

@@ -7,7 +7,7 @@ from tetrathlon.envs.text.coding.draft import ORDERS, Draft, Draw
 
 def sum_where(draw: Draw) -> Draft:
     """Sum of the numbers that fulfil a condition, with another weight for the rest."""
-    (words, sign), bound, factor = draw.of(ORDERS), draw.whole(-4, 8), draw.whole(2, 9)
+    (words, sign), bound, factor = draw.pick(ORDERS), draw.between(-4, 8), draw.between(2, 9)
     return Draft(
         "weighted_sum(numbers: list[int]) -> int",
         f"Return the sum of the numbers, where each number that is {words} {bound} counts {factor} times.",
@@ -19,8 +19,8 @@ def sum_where(draw: Draw) -> Draft:
 
 def capped_steps(draw: Draw) -> Draft:
     """Differences of neighbours, clipped."""
-    low, high = -draw.whole(1, 9), draw.whole(1, 9)
-    first, second = draw.of((("following", "preceding"), ("preceding", "following")))
+    low, high = -draw.between(1, 9), draw.between(1, 9)
+    first, second = draw.pick((("following", "preceding"), ("preceding", "following")))
     minus = "after - before" if first == "following" else "before - after"
     return Draft(
         "capped_steps(numbers: list[int]) -> list[int]",
@@ -34,7 +34,7 @@ def capped_steps(draw: Draw) -> Draft:
 
 def rotate_and_drop(draw: Draw) -> Draft:
     """A rotated list, with every k-th item left out."""
-    side, places, step = draw.of(("left", "right")), draw.whole(2, 7), draw.whole(2, 6)
+    side, places, step = draw.pick(("left", "right")), draw.between(2, 7), draw.between(2, 6)
     cut = f"{places} % len(numbers)" if side == "left" else f"-{places} % len(numbers)"
     return Draft(
         "rotate_and_drop(numbers: list[int]) -> list[int]",
@@ -55,9 +55,9 @@ def rotate_and_drop(draw: Draw) -> Draft:
 def best_window(draw: Draw) -> Draft:
     """Largest or smallest sum of a window."""
     (best, pick), width, default = (
-        draw.of((("largest", "max"), ("smallest", "min"))),
-        draw.whole(2, 5),
-        draw.whole(-9, 0),
+        draw.pick((("largest", "max"), ("smallest", "min"))),
+        draw.between(2, 5),
+        draw.between(-9, 0),
     )
     return Draft(
         "best_window(numbers: list[int]) -> int",
@@ -74,7 +74,7 @@ def best_window(draw: Draw) -> Draft:
 
 def long_runs(draw: Draw) -> Draft:
     """Runs of equal items."""
-    fewest, order, skipped = draw.whole(2, 4), draw.of(("item, length", "length, item")), draw.whole(0, 4)
+    fewest, order, skipped = draw.between(2, 4), draw.pick(("item, length", "length, item")), draw.between(0, 4)
     return Draft(
         "long_runs(items: list[int]) -> list[list[int]]",
         f"A run is a longest stretch of equal items side by side. Return [{order}] for each run of at least {fewest} "
@@ -90,15 +90,15 @@ def long_runs(draw: Draw) -> Draft:
                 start = end
         return runs
         """,
-        lambda draw: ([item for _ in range(draw.whole(2, 5)) for item in [draw.whole(0, 4)] * draw.whole(1, 5)],),
+        lambda draw: ([item for _ in range(draw.between(2, 5)) for item in [draw.between(0, 4)] * draw.between(1, 5)],),
         (([],), ([5] * fewest,), ([5] * (fewest - 1),), ([skipped] * 5 + [6] * 5,)),
     )
 
 
 def chunk_results(draw: Draw) -> Draft:
     """One result a chunk."""
-    size, rest = draw.whole(2, 5), draw.of(("counts like any other", "is left out"))
-    what, code = draw.of(
+    size, rest = draw.between(2, 5), draw.pick(("counts like any other", "is left out"))
+    what, code = draw.pick(
         (
             ("sum", "sum(chunk)"),
             ("largest item", "max(chunk)"),
@@ -122,9 +122,9 @@ def chunk_results(draw: Draw) -> Draft:
 
 def ranked_value(draw: Draw) -> Draft:
     """The k-th largest or smallest value."""
-    rank, which, default = draw.whole(2, 4), draw.of(("largest", "smallest")), draw.whole(-5, 0)
+    rank, which, default = draw.between(2, 4), draw.pick(("largest", "smallest")), draw.between(-5, 0)
     word = {2: "second", 3: "third", 4: "fourth"}[rank]
-    distinct = draw.of((True, False))
+    distinct = draw.pick((True, False))
     how = "equal numbers count once" if distinct else "equal numbers count as often as they occur"
     values = "set(numbers)" if distinct else "numbers"
     return Draft(
@@ -141,7 +141,7 @@ def ranked_value(draw: Draw) -> Draft:
 
 def take_turns(draw: Draw) -> Draft:
     """Two lists merged by turns."""
-    first, second, keep = draw.whole(1, 3), draw.whole(1, 3), draw.of((True, False))
+    first, second, keep = draw.between(1, 3), draw.between(1, 3), draw.pick((True, False))
     rest = "append what is left of the other" if keep else "stop"
     return Draft(
         "take_turns(left: list[int], right: list[int]) -> list[int]",
@@ -164,7 +164,7 @@ def take_turns(draw: Draw) -> Draft:
 
 def longest_climb(draw: Draw) -> Draft:
     """The longest stretch of bounded steps."""
-    (words, sign), bound, empty = draw.of(ORDERS), draw.whole(1, 4), draw.whole(-3, 0)
+    (words, sign), bound, empty = draw.pick(ORDERS), draw.between(1, 4), draw.between(-3, 0)
     return Draft(
         "longest_climb(numbers: list[int]) -> int",
         "Return the length of the longest stretch of numbers side by side in which each number after the first, minus "
@@ -188,16 +188,16 @@ def longest_climb(draw: Draw) -> Draft:
 
 
 def _walk(draw: Draw) -> list[int]:
-    numbers = [draw.whole(-5, 5)]
-    for _ in range(draw.whole(2, 10)):
-        numbers.append(numbers[-1] + draw.whole(-1, 6))
+    numbers = [draw.between(-5, 5)]
+    for _ in range(draw.between(2, 10)):
+        numbers.append(numbers[-1] + draw.between(-1, 6))
     return numbers
 
 
 def count_pairs(draw: Draw) -> Draft:
     """Pairs with a property."""
-    number = draw.whole(3, 12)
-    words, code = draw.of(
+    number = draw.between(3, 12)
+    words, code = draw.pick(
         (
             (f"the sum is {number}", f"a + b == {number}"),
             (f"the sum is a multiple of {number}", f"(a + b) % {number} == 0"),
@@ -218,7 +218,7 @@ def count_pairs(draw: Draw) -> Draft:
 
 def thin_out(draw: Draw) -> Draft:
     """Items far enough from the last one kept."""
-    gap, side, most = draw.whole(2, 6), draw.of(("front", "back")), draw.whole(3, 6)
+    gap, side, most = draw.between(2, 6), draw.pick(("front", "back")), draw.between(3, 6)
     turn = "" if side == "front" else "[::-1]"
     return Draft(
         "thin_out(numbers: list[int]) -> list[int]",
@@ -239,7 +239,7 @@ def thin_out(draw: Draw) -> Draft:
 
 def trimmed_mean(draw: Draw) -> Draft:
     """The mean without the ends."""
-    low, high, scale = draw.whole(1, 3), draw.whole(1, 3), draw.of((0.5, 1.5, 2.5, 0.1))
+    low, high, scale = draw.between(1, 3), draw.between(1, 3), draw.pick((0.5, 1.5, 2.5, 0.1))
     return Draft(
         "trimmed_mean(numbers: list[int]) -> float | None",
         f"Sort the numbers and leave out the first {low} and the last {high} of them. Return the mean of the others "

@@ -9,7 +9,7 @@ from tetrathlon.envs.text.coding.draft import Draft, Draw
 
 def digit_powers(draw: Draw) -> Draft:
     """Sums of powers of digits, again and again."""
-    power, base, times = draw.whole(2, 3), draw.whole(3, 10), draw.whole(1, 3)
+    power, base, times = draw.between(2, 3), draw.between(3, 10), draw.between(1, 3)
     again = "" if times == 1 else f" Do this {times} times, each time with the result of the time before."
     return Draft(
         "digit_powers(number: int) -> int",
@@ -24,14 +24,14 @@ def digit_powers(draw: Draw) -> Draft:
             number = total
         return number
         """,
-        lambda draw: (draw.whole(2, 10_000),),
+        lambda draw: (draw.between(2, 10_000),),
         ((0,), (1,), (base,), (base**3 - 1,)),
     )
 
 
 def halving_steps(draw: Draw) -> Draft:
     """Steps of a rule until a number is reached."""
-    part, factor, plus, most = draw.whole(2, 4), draw.whole(2, 5), draw.whole(1, 5), draw.whole(15, 40)
+    part, factor, plus, most = draw.between(2, 4), draw.between(2, 5), draw.between(1, 5), draw.between(15, 40)
 
     def is_late(number: int) -> bool:
         for _ in range(most + 1):
@@ -53,14 +53,14 @@ def halving_steps(draw: Draw) -> Draft:
             number = number // {part} if number % {part} == 0 else number * {factor} + {plus}
         return {most} if number == 1 else -number
         """,
-        lambda draw: (draw.whole(2, 300),),
+        lambda draw: (draw.between(2, 300),),
         ((1,), (part,), (part**5,), (late,)),
     )
 
 
 def to_digits(draw: Draw) -> Draft:
     """Digits in a base, padded."""
-    base, width, order = draw.whole(2, 16), draw.whole(1, 6), draw.of(("most", "least"))
+    base, width, order = draw.between(2, 16), draw.between(1, 6), draw.pick(("most", "least"))
     return Draft(
         "to_digits(number: int) -> list[int]",
         f"Return the digits of the number (0 or more) in base {base}, the {order} significant first. Where there are "
@@ -73,16 +73,16 @@ def to_digits(draw: Draw) -> Draft:
         digits += [0] * ({width} - len(digits))
         return digits{"[::-1]" if order == "most" else ""}
         """,
-        lambda draw: (draw.whole(1, 5_000),),
+        lambda draw: (draw.between(1, 5_000),),
         ((0,), (1,), (base,), (base**2 - 1,), (base**6,)),
     )
 
 
 def count_primes(draw: Draw) -> Draft:
     """Primes of a residue class."""
-    modulus = draw.whole(3, 12)
-    rest = draw.of([number for number in range(modulus) if _coprime(number, modulus)])
-    ends = draw.of((True, False))
+    modulus = draw.between(3, 12)
+    rest = draw.pick([number for number in range(modulus) if _coprime(number, modulus)])
+    ends = draw.pick((True, False))
     prime = next(number for number in range(rest, 1_000, modulus) if number > 1 and _is_prime(number))
     return Draft(
         "count_primes(low: int, high: int) -> int",
@@ -93,7 +93,7 @@ def count_primes(draw: Draw) -> Draft:
         primes = [number for number in numbers if all(number % part for part in range(2, int(number**0.5) + 1))]
         return sum(prime % {modulus} == {rest}{"" if ends else " and low < prime < high"} for prime in primes)
         """,
-        lambda draw: (draw.whole(0, 60), draw.whole(50, 300)),
+        lambda draw: (draw.between(0, 60), draw.between(50, 300)),
         ((0, 1), (prime, prime), (2, 3), (50, 10), (0, 400)),
     )
 
@@ -109,13 +109,13 @@ def _is_prime(number: int) -> bool:
 def recurrence(draw: Draw) -> Draft:
     """A linear recurrence."""
     first, second, a, b, plus = (
-        draw.whole(0, 9),
-        draw.whole(1, 9),
-        draw.whole(1, 4),
-        draw.whole(1, 4),
-        draw.whole(0, 5),
+        draw.between(0, 9),
+        draw.between(1, 9),
+        draw.between(1, 4),
+        draw.between(1, 4),
+        draw.between(0, 5),
     )
-    modulus = draw.whole(50, 999)
+    modulus = draw.between(50, 999)
     added = f" + {plus}" if plus else ""
     return Draft(
         "sequence_term(n: int) -> int",
@@ -127,7 +127,7 @@ def recurrence(draw: Draw) -> Draft:
             before, number = number, ({a} * number + {b} * before{added}) % {modulus}
         return before
         """,
-        lambda draw: (draw.whole(2, 60),),
+        lambda draw: (draw.between(2, 60),),
         ((0,), (1,), (2,), (20_000,)),
     )
 
@@ -136,7 +136,7 @@ def coin_ways(draw: Draw) -> Draft:
     """Ways to pay, or the fewest coins."""
     coins = sorted(draw.some(range(2, 12), 3))
     listed = f"{coins[0]}, {coins[1]} and {coins[2]}"
-    if draw.of((True, False)):
+    if draw.pick((True, False)):
         return Draft(
             "coin_ways(amount: int) -> int",
             f"Coins are worth {listed}. Return in how many ways the amount (0 or more) can be paid exactly, with any "
@@ -148,7 +148,7 @@ def coin_ways(draw: Draw) -> Draft:
                     ways[total] += ways[total - coin]
             return ways[amount]
             """,
-            lambda draw: (draw.whole(10, 80),),
+            lambda draw: (draw.between(10, 80),),
             ((0,), (1,), (coins[0],), (coins[1],), (100,)),
         )
     return Draft(
@@ -162,14 +162,14 @@ def coin_ways(draw: Draw) -> Draft:
             fewest.append(1 + min(counts) if counts else -1)
         return fewest[amount]
         """,
-        lambda draw: (draw.whole(2, 80),),
+        lambda draw: (draw.between(2, 80),),
         ((0,), (1,), *((coin,) for coin in coins), (coins[2] + 1,), (100,)),
     )
 
 
 def edit_cost(draw: Draw) -> Draft:
     """Weighted edit distance."""
-    insert, delete, replace = draw.whole(1, 4), draw.whole(1, 4), draw.whole(1, 5)
+    insert, delete, replace = draw.between(1, 4), draw.between(1, 4), draw.between(1, 5)
     return Draft(
         "edit_cost(start: str, goal: str) -> int",
         f"Return the least cost of turning start into goal, where to insert a character costs {insert}, to delete one "
@@ -190,8 +190,12 @@ def edit_cost(draw: Draw) -> Draft:
 
 def tariff(draw: Draw) -> Draft:
     """A price in steps."""
-    first, second = draw.whole(3, 9), draw.whole(10, 20)
-    prices, discount, bound = sorted(draw.some(range(2, 12), 3), reverse=True), draw.whole(5, 20), draw.whole(40, 90)
+    first, second = draw.between(3, 9), draw.between(10, 20)
+    prices, discount, bound = (
+        sorted(draw.some(range(2, 12), 3), reverse=True),
+        draw.between(5, 20),
+        draw.between(40, 90),
+    )
     costs = [prices[0]] * first + [prices[1]] * (second - first) + [prices[2]] * 60
     reached = next(amount for amount, price in enumerate(accumulate(costs), 1) if price > bound)
     return Draft(
@@ -204,7 +208,7 @@ def tariff(draw: Draw) -> Draft:
         price += {prices[2]} * max(0, amount - {second})
         return price * {100 - discount} / 100 if price > {bound} else float(price)
         """,
-        lambda draw: (draw.whole(1, 60),),
+        lambda draw: (draw.between(1, 60),),
         ((0,), (first,), (first + 1,), (second,), (second + 1,), (reached - 1,), (reached,), (1_000,)),
     )
 

@@ -9,7 +9,7 @@ from tetrathlon.envs.text.coding.draft import Draft, Draw
 
 def merge_intervals(draw: Draw) -> Draft:
     """Intervals joined over gaps."""
-    gap, shortest = draw.whole(0, 4), draw.whole(1, 6)
+    gap, shortest = draw.between(0, 4), draw.between(1, 6)
     return Draft(
         "merge_intervals(intervals: list[list[int]]) -> list[list[int]]",
         f"Each interval is [start, end] with start <= end. Join intervals that overlap, touch, or have a gap of at "
@@ -31,7 +31,7 @@ def merge_intervals(draw: Draw) -> Draft:
 
 def covered_points(draw: Draw) -> Draft:
     """Points in enough intervals."""
-    fewest, ends, modulus = draw.whole(1, 3), draw.of((True, False)), draw.whole(2, 9)
+    fewest, ends, modulus = draw.between(1, 3), draw.pick((True, False)), draw.between(2, 9)
     stop = "end + 1" if ends else "end"
     return Draft(
         "covered_points(intervals: list[list[int]]) -> int",
@@ -58,12 +58,12 @@ def covered_points(draw: Draw) -> Draft:
 
 def _intervals(draw: Draw) -> list[list[int]]:
     starts = draw.wholes(3, 7, -5, 25)
-    return [[start, start + draw.whole(0, 8)] for start in starts]
+    return [[start, start + draw.between(0, 8)] for start in starts]
 
 
 def most_meetings(draw: Draw) -> Draft:
     """Meetings with pauses between."""
-    pause, shortest = draw.whole(0, 4), draw.whole(1, 4)
+    pause, shortest = draw.between(0, 4), draw.between(1, 4)
     return Draft(
         "most_meetings(meetings: list[list[int]]) -> int",
         f"Each meeting is [start, end] with start <= end. Meetings shorter than {shortest} (end minus start) do not "
@@ -76,7 +76,7 @@ def most_meetings(draw: Draw) -> Draft:
                 count, free = count + 1, end + {pause}
         return count
         """,
-        lambda draw: ([*_intervals(draw), *_intervals(draw)[: draw.whole(0, 4)]],),
+        lambda draw: ([*_intervals(draw), *_intervals(draw)[: draw.between(0, 4)]],),
         (
             ([],),
             ([[0, shortest - 1]],),
@@ -89,7 +89,7 @@ def most_meetings(draw: Draw) -> Draft:
 
 def turn_grid(draw: Draw) -> Draft:
     """Grids turned and mirrored."""
-    turns, mirror = draw.of(("clockwise", "anticlockwise", "half")), draw.of(("rows", "columns", "nothing"))
+    turns, mirror = draw.pick(("clockwise", "anticlockwise", "half")), draw.pick(("rows", "columns", "nothing"))
     turn = {
         "clockwise": ("by 90 degrees clockwise", "[list(row) for row in zip(*grid[::-1])]"),
         "anticlockwise": ("by 90 degrees anticlockwise", "[list(row) for row in zip(*grid)][::-1]"),
@@ -100,7 +100,7 @@ def turn_grid(draw: Draw) -> Draft:
         "columns": (" Then put the numbers of each row in reverse order.", ""),
         "nothing": ("", ""),
     }[mirror]
-    step, factor = draw.whole(2, 4), draw.whole(2, 5)
+    step, factor = draw.between(2, 4), draw.between(2, 5)
     last = "row[::-1]" if mirror == "columns" else "row"
     return Draft(
         "turn_grid(grid: list[list[int]]) -> list[list[int]]",
@@ -117,14 +117,14 @@ def turn_grid(draw: Draw) -> Draft:
 
 
 def _numbers(draw: Draw) -> list[list[int]]:
-    width = draw.whole(1, 4)
-    return [draw.wholes(width, width, 0, 12) for _ in range(draw.whole(2, 4))]
+    width = draw.between(1, 4)
+    return [draw.wholes(width, width, 0, 12) for _ in range(draw.between(2, 4))]
 
 
 def cell_sum(draw: Draw) -> Draft:
     """Cells by their row and column."""
-    a, b, modulus = draw.whole(1, 4), draw.whole(1, 4), draw.whole(2, 5)
-    rest = draw.of(sorted({(a * row + b * column) % modulus for row in range(5) for column in range(5)}))
+    a, b, modulus = draw.between(1, 4), draw.between(1, 4), draw.between(2, 5)
+    rest = draw.pick(sorted({(a * row + b * column) % modulus for row in range(5) for column in range(5)}))
     return Draft(
         "cell_sum(grid: list[list[int]]) -> int",
         f"Rows and columns are counted from 0. Return the sum of the cells for which {a} times the row plus {b} times "
@@ -137,14 +137,14 @@ def cell_sum(draw: Draw) -> Draft:
             if ({a} * row + {b} * column) % {modulus} == {rest}
         )
         """,
-        lambda draw: ([draw.wholes(1, 6, -9, 20) for _ in range(draw.whole(2, 6))],),
+        lambda draw: ([draw.wholes(1, 6, -9, 20) for _ in range(draw.between(2, 6))],),
         (([],), ([[5]],), ([[], [1, 2, 3, 4, 5, 6, 7]],)),
     )
 
 
 def count_regions(draw: Draw) -> Draft:
     """Connected regions of a grid."""
-    sign, fewest, diagonal = draw.of("#ox@"), draw.whole(1, 3), draw.of((True, False))
+    sign, fewest, diagonal = draw.pick("#ox@"), draw.between(1, 3), draw.pick((True, False))
     steps = (
         "side by side, one above the other, or touching at a corner"
         if diagonal
@@ -171,7 +171,7 @@ def count_regions(draw: Draw) -> Draft:
             count += size >= {fewest}
         return count
         """,
-        lambda draw: (draw.grid(draw.of((f"{sign}{sign}.", f"{sign}.", f"{sign}..")), 3, 7),),
+        lambda draw: (draw.grid(draw.pick((f"{sign}{sign}.", f"{sign}.", f"{sign}..")), 3, 7),),
         (
             ([],),
             ([sign],),
@@ -184,7 +184,7 @@ def count_regions(draw: Draw) -> Draft:
 
 def grid_paths(draw: Draw) -> Draft:
     """Ways through a grid with walls."""
-    wall, diagonal, corner = draw.of("#XW@"), draw.of((True, False)), draw.of(("right", "left"))
+    wall, diagonal, corner = draw.pick("#XW@"), draw.pick((True, False)), draw.pick(("right", "left"))
     steps = f"one cell down or one cell to the {corner}" + (" or both at once" if diagonal else "")
     other = "left" if corner == "right" else "right"
     turn = "" if corner == "right" else "[::-1]"
@@ -216,7 +216,7 @@ def _free_corners(grid: list[str]) -> list[str]:
 
 def flatten(draw: Draw) -> Draft:
     """Nested lists made flatter."""
-    depth, low = draw.whole(1, 2), draw.whole(-2, 6)
+    depth, low = draw.between(1, 2), draw.between(-2, 6)
     words = {1: "one level", 2: "two levels"}[depth]
     return Draft(
         "flatten(items: list) -> list",
@@ -244,7 +244,7 @@ def flatten(draw: Draw) -> Draft:
 
 def depth_weight(draw: Draw) -> Draft:
     """Sums weighted by depth."""
-    first, step, empty = draw.whole(1, 4), draw.whole(1, 4), draw.whole(-5, 5)
+    first, step, empty = draw.between(1, 4), draw.between(1, 4), draw.between(-5, 5)
     return Draft(
         "depth_weight(items: list) -> int",
         f"The list holds integers and lists that hold the same, to any depth. An integer counts {first} times in the "
@@ -269,16 +269,16 @@ def depth_weight(draw: Draw) -> Draft:
 
 def _nested(draw: Draw, depth: int) -> list[Any]:
     items: list[Any] = []
-    for _ in range(draw.whole(1, 4)):
-        nests = depth > 1 and draw.whole(0, 1)
-        items.append(_nested(draw, depth - 1) if nests else draw.whole(-3, 12))
+    for _ in range(draw.between(1, 4)):
+        nests = depth > 1 and draw.between(0, 1)
+        items.append(_nested(draw, depth - 1) if nests else draw.between(-3, 12))
     return items
 
 
 def invert_index(draw: Draw) -> Draft:
     """From pages of words to words of pages."""
-    fewest, first = draw.whole(1, 3), draw.whole(1, 4)
-    order = draw.of((("ascending", ""), ("descending", ", reverse=True")))
+    fewest, first = draw.between(1, 3), draw.between(1, 4)
+    order = draw.pick((("ascending", ""), ("descending", ", reverse=True")))
     return Draft(
         "invert_index(pages: dict[str, list[int]]) -> dict[int, list[str]]",
         f"The dict gives the page numbers of each word. Return a dict that gives the words of each page in {order[0]} "
@@ -300,7 +300,7 @@ def invert_index(draw: Draw) -> Draft:
 def totals_by_key(draw: Draw) -> Draft:
     """A table summed by a column."""
     key, value = draw.some((0, 1, 2), 2)
-    sign, bound, up = draw.of(",;|/"), draw.whole(5, 30), draw.of((True, False))
+    sign, bound, up = draw.pick(",;|/"), draw.between(5, 30), draw.pick((True, False))
     order = ("largest", "-item[1]") if up else ("smallest", "item[1]")
     return Draft(
         "totals_by_key(lines: list[str]) -> list[tuple[str, int]]",
@@ -316,7 +316,7 @@ def totals_by_key(draw: Draw) -> Draft:
         kept = [item for item in totals.items() if item[1] >= {bound}]
         return sorted(kept, key=lambda item: ({order[1]}, item[0]))
         """,
-        lambda draw: ([_line(draw, key, value, sign) for _ in range(draw.whole(4, 9))],),
+        lambda draw: ([_line(draw, key, value, sign) for _ in range(draw.between(4, 9))],),
         (
             ([],),
             ([sign],),
@@ -326,8 +326,8 @@ def totals_by_key(draw: Draw) -> Draft:
 
 
 def _line(draw: Draw, key: int, value: int, sign: str) -> str:
-    line = _fields({key: draw.of("abcd"), value: str(draw.whole(1, 30))}, sign)
-    return line if draw.whole(0, 5) else line + sign + "9"
+    line = _fields({key: draw.pick("abcd"), value: str(draw.between(1, 30))}, sign)
+    return line if draw.between(0, 5) else line + sign + "9"
 
 
 def _fields(given: dict[int, str], sign: str) -> str:
@@ -341,7 +341,7 @@ def run_stack(draw: Draw) -> Draft:
         + draw.some(("dup", "twice", "copy"), 1)
         + draw.some(("swap", "flip", "turn"), 1)
     )
-    factor, bad = draw.whole(2, 9), draw.of((-1, -99, 0))
+    factor, bad = draw.between(2, 9), draw.pick((-1, -99, 0))
     return Draft(
         "run_stack(program: str) -> int",
         f"The program is words set apart by blanks, done from left to right on a stack that is empty at first. A word "
@@ -376,9 +376,9 @@ def run_stack(draw: Draw) -> Draft:
 
 
 def _program(draw: Draw, words: tuple[str, ...]) -> str:
-    program = [str(draw.whole(0, 20)), str(draw.whole(0, 20))]
-    for _ in range(draw.whole(2, 6)):
-        program.append(draw.of((*words, str(draw.whole(1, 9)))))
+    program = [str(draw.between(0, 20)), str(draw.between(0, 20))]
+    for _ in range(draw.between(2, 6)):
+        program.append(draw.pick((*words, str(draw.between(1, 9)))))
     return " ".join(program)
 
 

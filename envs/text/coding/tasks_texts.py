@@ -10,7 +10,7 @@ _SIGNS = ("-", "+", "/", "*", "_", ":", "~", "|")
 
 def shift_letters(draw: Draw) -> Draft:
     """A cipher with its own shifts."""
-    low, high, digit = draw.whole(1, 25), draw.whole(0, 25), draw.whole(0, 9)
+    low, high, digit = draw.between(1, 25), draw.between(0, 25), draw.between(0, 9)
     return Draft(
         "shift_letters(text: str) -> str",
         f"Replace each letter a-z by the one {low} places later in the alphabet, each letter A-Z by the one {high} "
@@ -37,7 +37,7 @@ def shift_letters(draw: Draw) -> Draft:
 
 def squeeze_text(draw: Draw) -> Draft:
     """Run-length encoding of long runs only."""
-    fewest, sign, first = draw.whole(2, 4), draw.of(_SIGNS), draw.of((True, False))
+    fewest, sign, first = draw.between(2, 4), draw.pick(_SIGNS), draw.pick((True, False))
     piece = "character + sign + str(length)" if first else "str(length) + sign + character"
     order = "the character, then" if first else "the length of the run, then"
     last = "the length of the run" if first else "the character"
@@ -54,15 +54,15 @@ def squeeze_text(draw: Draw) -> Draft:
                 start = end
         return result
         """,
-        lambda draw: ("".join(draw.of(_LETTERS) * draw.whole(1, 6) for _ in range(draw.whole(2, 5))),),
+        lambda draw: ("".join(draw.pick(_LETTERS) * draw.between(1, 6) for _ in range(draw.between(2, 5))),),
         (("",), ("a" * fewest,), ("b" * (fewest - 1),), ("c" * 12 + "d",)),
     )
 
 
 def join_words(draw: Draw) -> Draft:
     """Words that are long or short enough, joined."""
-    (words, sign), length, joint = draw.of(ORDERS), draw.whole(2, 5), draw.of(_SIGNS)
-    how, code = draw.of(
+    (words, sign), length, joint = draw.pick(ORDERS), draw.between(2, 5), draw.pick(_SIGNS)
+    how, code = draw.pick(
         (
             ("reversed letter by letter", "word[::-1]"),
             ("in capitals", "word.upper()"),
@@ -75,14 +75,14 @@ def join_words(draw: Draw) -> Draft:
         f"Words are set apart by one or more blanks. Take the words whose length is {words} {length}, in order, each "
         f"{how}, and return them joined by {joint!r}.",
         f"return {joint!r}.join({code} for word in text.split() if len(word) {sign} {length})",
-        lambda draw: ("  ".join(" ".join(draw.words(1, 4, _LETTERS, 1, 7)) for _ in range(draw.whole(1, 3))),),
+        lambda draw: ("  ".join(" ".join(draw.words(1, 4, _LETTERS, 1, 7)) for _ in range(draw.between(1, 3))),),
         (("",), ("   ",), (" a bc  def ghij klmno pqrstu ",)),
     )
 
 
 def mask_text(draw: Draw) -> Draft:
     """The middle of a text, masked."""
-    left, right, sign = draw.whole(0, 3), draw.whole(1, 4), draw.of("*#x_?")
+    left, right, sign = draw.between(0, 3), draw.between(1, 4), draw.pick("*#x_?")
     return Draft(
         "mask_text(text: str) -> str",
         f"Replace each character by {sign!r}, but keep the first {left} and the last {right} characters. A text of "
@@ -99,7 +99,7 @@ def mask_text(draw: Draw) -> Draft:
 
 def score_text(draw: Draw) -> Draft:
     """Points by kinds of characters."""
-    vowel, consonant, digit, other = (draw.whole(-3, 9) for _ in range(4))
+    vowel, consonant, digit, other = (draw.between(-3, 9) for _ in range(4))
     return Draft(
         "score_text(text: str) -> int",
         f"Add up points for the characters: {vowel} for each of the vowels a, e, i, o, u, {consonant} for each other "
@@ -125,7 +125,7 @@ def score_text(draw: Draw) -> Draft:
 def read_settings(draw: Draw) -> Draft:
     """Pairs of names and numbers out of a text."""
     outer, inner = draw.some(_SIGNS, 2)
-    rule, code = draw.of(
+    rule, code = draw.pick(
         (
             ("the first number counts", "settings.setdefault(name, number)"),
             ("the last number counts", "settings[name] = number"),
@@ -149,19 +149,19 @@ def read_settings(draw: Draw) -> Draft:
                 {code}
         return settings
         """,
-        lambda draw: (outer.join(_entry(draw, inner) for _ in range(draw.whole(2, 6))),),
+        lambda draw: (outer.join(_entry(draw, inner) for _ in range(draw.between(2, 6))),),
         (("",), (outer,), (f"a{inner}1{outer}a{inner}22{outer}a{inner}3",), (f"b{inner}{inner}4{outer}c{inner}007",)),
     )
 
 
 def _entry(draw: Draw, inner: str) -> str:
-    good = draw.of("abc") + inner + draw.word("0123456789", 1, 2)
-    return draw.of((good, good, good, draw.of("abc") + inner, "7" + good, draw.word("abc", 1, 2)))
+    good = draw.pick("abc") + inner + draw.word("0123456789", 1, 2)
+    return draw.pick((good, good, good, draw.pick("abc") + inner, "7" + good, draw.word("abc", 1, 2)))
 
 
 def wrap_words(draw: Draw) -> Draft:
     """Greedy line breaking."""
-    width, joint = draw.whole(6, 16), draw.of(_SIGNS)
+    width, joint = draw.between(6, 16), draw.pick(_SIGNS)
     return Draft(
         "wrap_words(words: list[str]) -> list[str]",
         f"Put the words into lines, in order. Words of one line are joined by {joint!r}. A word goes into the current "
@@ -184,7 +184,7 @@ def wrap_words(draw: Draw) -> Draft:
 def bracket_depth(draw: Draw) -> Draft:
     """Depth of nesting, or a code for what does not match."""
     pairs = draw.some(("()", "[]", "{}", "<>"), 2)
-    bad = draw.of((-1, -2, -10, 99))
+    bad = draw.pick((-1, -2, -10, 99))
     return Draft(
         "bracket_depth(text: str) -> int",
         f"The brackets are {pairs[0]} and {pairs[1]}; every other character is ignored. Return how deep the brackets "
@@ -208,19 +208,19 @@ def bracket_depth(draw: Draw) -> Draft:
 
 def _brackets(draw: Draw, pairs: list[str]) -> str:
     text = ""
-    for _ in range(draw.whole(1, 5)):
-        pair = draw.of(pairs)
-        text = draw.of((f"{pair[0]}{text}{pair[1]}", f"{text}{pair}", f"{pair[0]}{text}{pair[1]}a"))
-    if draw.whole(0, 3):
+    for _ in range(draw.between(1, 5)):
+        pair = draw.pick(pairs)
+        text = draw.pick((f"{pair[0]}{text}{pair[1]}", f"{text}{pair}", f"{pair[0]}{text}{pair[1]}a"))
+    if draw.between(0, 3):
         return text
-    place = draw.whole(0, len(text) - 1)
+    place = draw.between(0, len(text) - 1)
     return text[:place] + text[place + 1 :]
 
 
 def group_words(draw: Draw) -> Draft:
     """Words grouped by a key."""
-    fewest = draw.whole(1, 3)
-    what, code = draw.of(
+    fewest = draw.between(1, 3)
+    what, code = draw.pick(
         (
             ("the same letters, each as often", '"".join(sorted(word))'),
             ("the same length", "len(word)"),
@@ -229,7 +229,7 @@ def group_words(draw: Draw) -> Draft:
             ("the same number of letters a", 'word.count("a")'),
         )
     )
-    order, sort = draw.of((("in the order of the list", "group"), ("sorted", "sorted(group)")))
+    order, sort = draw.pick((("in the order of the list", "group"), ("sorted", "sorted(group)")))
     return Draft(
         "group_words(words: list[str]) -> list[list[str]]",
         f"Put words into one group if they have {what}. Return the groups of at least {fewest} words in the order in "
@@ -251,7 +251,7 @@ def spell_number(draw: Draw) -> Draft:
     signs = draw.some("ABCDEFGHKLMNPQRSTUVXYZ", 4)
     values = [1]
     for _ in range(3):
-        values.append(values[-1] * draw.whole(2, 6))
+        values.append(values[-1] * draw.between(2, 6))
     listed = ", ".join(f"{sign} = {value}" for sign, value in zip(signs, values, strict=True))
     return Draft(
         "spell_number(number: int) -> str",
@@ -264,14 +264,14 @@ def spell_number(draw: Draw) -> Draft:
             number %= value
         return result
         """,
-        lambda draw: (draw.whole(1, 3 * values[-1]),),
+        lambda draw: (draw.between(1, 3 * values[-1]),),
         ((0,), (1,), (values[-1],), (values[-1] - 1,), (2 * values[-1] + values[1],)),
     )
 
 
 def count_matches(draw: Draw) -> Draft:
     """How often a piece stands in a text."""
-    overlap, case, wild = draw.of((True, False)), draw.of((True, False)), draw.of("?*.#")
+    overlap, case, wild = draw.pick((True, False)), draw.pick((True, False)), draw.pick("?*.#")
     how = "Places may overlap" if overlap else "Go from left to right; places must not overlap, the leftmost counts"
     letters = "Capitals and small letters are different" if case else "Capitals and small letters are the same"
     lower = "" if case else ".lower()"

@@ -151,9 +151,9 @@ class Python(ToolEnv):
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw a problem, again where its answer could be guessed."""
         draw = Draw(rng)
-        level, kind = draw.whole(self.least_level, self.most_level), list(KINDS).index(draw.of(self.kinds))
+        level, kind = draw.between(self.least_level, self.most_level), list(KINDS).index(draw.pick(self.kinds))
         while True:
-            seed = draw.whole(0, _SEEDS - 1)
+            seed = draw.between(0, _SEEDS - 1)
             problem = problem_of(kind, level, seed)
             if problem.decimals or abs(int(problem.answer)) >= _LEAST:
                 break
@@ -202,7 +202,7 @@ def problem_of(kind: int, level: int, seed: int) -> Problem:
         seed: From which all else is drawn.
     """
     draw = Draw(np.random.default_rng(seed))
-    return renamed(list(KINDS.values())[kind](draw, level), f"_{draw.whole(0, 99_999):05d}")
+    return renamed(list(KINDS.values())[kind](draw, level), f"_{draw.between(0, 99_999):05d}")
 
 
 def _was_seen(play: Play) -> bool:

@@ -13,8 +13,8 @@ _FREE, _BLOCKED = ".", "#"
 
 def grid_paths(draw: Draw, level: int) -> Problem:
     """Monotone paths through a grid with blocked squares."""
-    width, height = draw.whole(5, 7) + 4 * level, draw.whole(5, 7) + 4 * level
-    grid = [[_BLOCKED if draw.whole(1, 100) <= 14 else _FREE for _ in range(width)] for _ in range(height)]
+    width, height = draw.between(5, 7) + 4 * level, draw.between(5, 7) + 4 * level
+    grid = [[_BLOCKED if draw.between(1, 100) <= 14 else _FREE for _ in range(width)] for _ in range(height)]
     for k in range(max(width, height)):  # one way is always there
         for row, column in ((min(k, height - 1), min(k, width - 1)), (min(k + 1, height - 1), min(k, width - 1))):
             grid[row][column] = _FREE
@@ -59,8 +59,8 @@ def grid_paths(draw: Draw, level: int) -> Problem:
 def coin_ways(draw: Draw, level: int) -> Problem:
     """Ways to pay an amount."""
     coins = sorted(draw.some([2, 3, 4, 5, 7, 8, 10, 11, 15, 20, 25, 30, 40, 50], 3 + level))
-    amount = draw.whole(150, 300) * level
-    most = draw.whole(6, 14) if level == 3 else amount
+    amount = draw.between(150, 300) * level
+    most = draw.between(6, 14) if level == 3 else amount
     ways = [1] + [0] * amount
     for coin in coins:
         new = ways[:]
@@ -86,7 +86,7 @@ def coin_ways(draw: Draw, level: int) -> Problem:
 
 def digit_strings(draw: Draw, level: int) -> Problem:
     """Multiples with digits out of a set, and different neighbours."""
-    length, divisor = (5, 9, 18)[level - 1] + draw.whole(0, 1), draw.whole(7, 59)
+    length, divisor = (5, 9, 18)[level - 1] + draw.between(0, 1), draw.between(7, 59)
     digits = sorted(draw.some(range(1, 10), 6))
     left = {(0, 0): 1}
     for _ in range(length):
@@ -114,13 +114,13 @@ def digit_strings(draw: Draw, level: int) -> Problem:
 
 def matrix_sum(draw: Draw, level: int) -> Problem:
     """Sums over powers and products of matrices."""
-    size, power, modulus = 2 + level, draw.whole(3, 5) * (1, 3, 10)[level - 1], draw.whole(10**5, 10**7)
-    rows = [[draw.whole(-9, 20) for _ in range(size)] for _ in range(size)]
+    size, power, modulus = 2 + level, draw.between(3, 5) * (1, 3, 10)[level - 1], draw.between(10**5, 10**7)
+    rows = [[draw.between(-9, 20) for _ in range(size)] for _ in range(size)]
     result = [[int(i == j) for j in range(size)] for i in range(size)]
     for _ in range(power):
         columns = list(zip(*rows, strict=True))
         result = [[sum(map(int.__mul__, row, column)) % modulus for column in columns] for row in result]
-    is_trace = level > 1 and draw.whole(0, 1) == 1
+    is_trace = level > 1 and draw.between(0, 1) == 1
     answer = sum(result[i][i] if is_trace else sum(result[i]) for i in range(size)) % modulus
     what = "the trace of M" if is_trace else "the sum of all entries of M"
     code = "m[i][i] for i in range(len(m))" if is_trace else "sum(row) for row in m"
@@ -146,9 +146,9 @@ def matrix_sum(draw: Draw, level: int) -> Problem:
 
 def automaton(draw: Draw, level: int) -> Problem:
     """Cells on a ring under a rule of their neighbours."""
-    width, steps = draw.whole(30, 50) * level, draw.whole(20, 40) * level
-    rule = draw.of((22, 30, 45, 54, 60, 73, 90, 105, 110, 126, 146, 150, 169, 182))
-    start = "".join(draw.of("01") for _ in range(width))
+    width, steps = draw.between(30, 50) * level, draw.between(20, 40) * level
+    rule = draw.pick((22, 30, 45, 54, 60, 73, 90, 105, 110, 126, 146, 150, 169, 182))
+    start = "".join(draw.pick("01") for _ in range(width))
     state = list(map(int, start))
     for _ in range(steps):
         state = [rule >> (4 * state[i - 1] + 2 * state[i] + state[(i + 1) % width]) & 1 for i in range(width)]
@@ -179,9 +179,9 @@ def automaton(draw: Draw, level: int) -> Problem:
 def rewriting(draw: Draw, level: int) -> Problem:
     """Strings that grow by rules for pairs."""
     letters = "abcdefgh"[: 3 + level]
-    steps = (8, 16, 40)[level - 1] + draw.whole(0, 4)
+    steps = (8, 16, 40)[level - 1] + draw.between(0, 4)
     start = draw.word(letters, 8, 16)
-    rules = {a + b: draw.of(letters) for a in letters for b in letters if draw.whole(1, 10) <= 8}
+    rules = {a + b: draw.pick(letters) for a in letters for b in letters if draw.between(1, 10) <= 8}
     pairs, count = Counter(a + b for a, b in pairwise(start)), Counter(start)
     for _ in range(steps):
         grown: Counter[str] = Counter()

@@ -24,10 +24,10 @@ def _divisor_counts() -> Sequence[int]:
 
 def prime_sum(draw: Draw, level: int) -> Problem:
     """Sums of primes in a range, with a condition from level 2 on."""
-    low = draw.whole(100, 1_000 * 3**level)
-    high = low + draw.whole(500, 1_000) * (1, 8, 40)[level - 1]
-    modulus = draw.whole(3, 12)
-    rest = draw.of([rest for rest in range(1, modulus) if gcd(rest, modulus) == 1])
+    low = draw.between(100, 1_000 * 3**level)
+    high = low + draw.between(500, 1_000) * (1, 8, 40)[level - 1]
+    modulus = draw.between(3, 12)
+    rest = draw.pick([rest for rest in range(1, modulus) if gcd(rest, modulus) == 1])
     counts = _divisor_counts()
     found = [n for n in range(low, high + 1) if counts[n] == 2 and (level == 1 or n % modulus == rest)]
     condition = "" if level == 1 else f" that leave the rest {rest} when divided by {modulus}"
@@ -45,9 +45,9 @@ def prime_sum(draw: Draw, level: int) -> Problem:
 
 def divisor_sum(draw: Draw, level: int) -> Problem:
     """Sums of the numbers with so many divisors."""
-    low = draw.whole(100, 2_000) * level
-    high = low + draw.whole(300, 900) * (1, 6, 25)[level - 1]
-    wanted = draw.of((4, 6, 8, 10, 12, 16))
+    low = draw.between(100, 2_000) * level
+    high = low + draw.between(300, 900) * (1, 6, 25)[level - 1]
+    wanted = draw.pick((4, 6, 8, 10, 12, 16))
     counts = _divisor_counts()
     answer = sum(n for n in range(low, high + 1) if counts[n] == wanted)
     return Problem(
@@ -66,17 +66,17 @@ def divisor_sum(draw: Draw, level: int) -> Problem:
 
 def power_rest(draw: Draw, level: int) -> Problem:
     """Rests of large powers, of towers of them, and of sums of them."""
-    modulus = draw.whole(10**7, 10**9)
-    a, b, c = draw.whole(3, 999), draw.whole(10**5, 10**9), draw.whole(2, 9)
+    modulus = draw.between(10**7, 10**9)
+    a, b, c = draw.between(3, 999), draw.between(10**5, 10**9), draw.between(2, 9)
     if level == 1:
         said, code, answer = f"{a}^{b}", f"pow({a}, {b}, {modulus})", pow(a, b, modulus)
     elif level == 2:
-        b = draw.whole(20, 99)
+        b = draw.between(20, 99)
         exponent = b ** (c + 20)
         said, code = f"{a}^({b}^{c + 20})", f"pow({a}, {b} ** {c + 20}, {modulus})"
         answer = pow(a, exponent, modulus)
     else:
-        n = draw.whole(300, 1_200)
+        n = draw.between(300, 1_200)
         said = f"the sum of k^(k+{c}) over all k from 1 to {n}"
         code = f"sum(pow(k, k + {c}, {modulus}) for k in range(1, {n} + 1)) % {modulus}"
         answer = sum(pow(k, k + c, modulus) for k in range(1, n + 1)) % modulus
@@ -85,10 +85,10 @@ def power_rest(draw: Draw, level: int) -> Problem:
 
 def recurrence(draw: Draw, level: int) -> Problem:
     """Terms of linear sequences far out."""
-    p, q, r = draw.whole(1, 9), draw.whole(1, 9), draw.whole(0, 20)
-    first, second = draw.whole(0, 50), draw.whole(1, 50)
-    modulus = draw.whole(10**6, 10**9)
-    index = draw.whole(500, 1_000) if level == 1 else draw.whole(10**5, 10**6) * 10 ** (0 if level == 2 else 9)
+    p, q, r = draw.between(1, 9), draw.between(1, 9), draw.between(0, 20)
+    first, second = draw.between(0, 50), draw.between(1, 50)
+    modulus = draw.between(10**6, 10**9)
+    index = draw.between(500, 1_000) if level == 1 else draw.between(10**5, 10**6) * 10 ** (0 if level == 2 else 9)
     matrix = ((p, q, r), (1, 0, 0), (0, 0, 1))
     power = _matrix_power(matrix, index - 1, modulus)
     answer = (power[0][0] * second + power[0][1] * first + power[0][2]) % modulus
@@ -133,7 +133,7 @@ def _matrix_power(matrix: Sequence[Sequence[int]], n: int, modulus: int) -> list
 def congruences(draw: Draw, level: int) -> Problem:
     """Smallest numbers with given rests."""
     moduli = draw.some([7, 9, 10, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 37, 41, 43], 3 + level)
-    secret = draw.whole(10**5, 10**6 * 10 ** (2 * level - 2))
+    secret = draw.between(10**5, 10**6 * 10 ** (2 * level - 2))
     rests = [secret % modulus for modulus in moduli]
     step, answer = 1, 0
     for modulus, rest in zip(moduli, rests, strict=True):
@@ -159,8 +159,8 @@ def congruences(draw: Draw, level: int) -> Problem:
 
 def digit_weights(draw: Draw, level: int) -> Problem:
     """Weighted sums of the digits of a large number."""
-    base, exponent = draw.whole(3, 99), draw.whole(40, 90) * (1, 4, 12)[level - 1]
-    plus = draw.whole(1, 10**6)
+    base, exponent = draw.between(3, 99), draw.between(40, 90) * (1, 4, 12)[level - 1]
+    plus = draw.between(1, 10**6)
     number = base**exponent + plus
     digits, left = [], number
     while left:
@@ -184,10 +184,10 @@ def digit_weights(draw: Draw, level: int) -> Problem:
 
 def rule_steps(draw: Draw, level: int) -> Problem:
     """Numbers that a rule leads to, and what is met on the way."""
-    modulus = draw.whole(10**4, 10**5)
-    a, b, start = draw.whole(3, 97), draw.whole(1, 500), draw.whole(1, 5_000)
-    steps = draw.whole(100, 200) * (1, 5, 20)[level - 1]
-    divisor = draw.whole(3, 9)
+    modulus = draw.between(10**4, 10**5)
+    a, b, start = draw.between(3, 97), draw.between(1, 500), draw.between(1, 5_000)
+    steps = draw.between(100, 200) * (1, 5, 20)[level - 1]
+    divisor = draw.between(3, 9)
     x, total = start, 0
     for _ in range(steps):
         x = x // 2 if level > 1 and x % divisor == 0 and x else (a * x + b) % modulus

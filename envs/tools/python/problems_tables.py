@@ -18,21 +18,21 @@ _MINUTE = 60
 
 
 def _rows(draw: Draw, level: int) -> int:
-    return draw.whole(30, 50) * (1, 3, 6)[level - 1]
+    return draw.between(30, 50) * (1, 3, 6)[level - 1]
 
 
 def _day(draw: Draw, year: int) -> date:
-    return date(year, 1, 1) + timedelta(days=draw.whole(0, 364))
+    return date(year, 1, 1) + timedelta(days=draw.between(0, 364))
 
 
 def order_join(draw: Draw, level: int) -> Problem:
     """Money of orders, with prices from another file."""
-    products = {f"p{number:02d}": (draw.of(_GROUPS), draw.whole(150, 9_999)) for number in range(1, 13 + 4 * level)}
+    products = {f"p{number:02d}": (draw.pick(_GROUPS), draw.between(150, 9_999)) for number in range(1, 13 + 4 * level)}
     orders = [
-        (number, _day(draw, 2023), draw.of(_TOWNS), draw.of(list(products)), draw.whole(1, 12))
+        (number, _day(draw, 2023), draw.pick(_TOWNS), draw.pick(list(products)), draw.between(1, 12))
         for number in range(1, _rows(draw, level) + 1)
     ]
-    group, town, months = draw.of(_GROUPS), draw.of(_TOWNS), sorted(draw.some(range(1, 13), 8))
+    group, town, months = draw.pick(_GROUPS), draw.pick(_TOWNS), sorted(draw.some(range(1, 13), 8))
     cents = sum(
         products[product][1] * count
         for _, day, place, product, count in orders
@@ -83,9 +83,12 @@ def order_join(draw: Draw, level: int) -> Problem:
 def percentile(draw: Draw, level: int) -> Problem:
     """Percentiles of measurements of a group."""
     names = draw.some(_NAMES, 3)
-    rows = [(draw.of(names), f"{draw.whole(1, 99_999) / 100:.2f}", draw.whole(0, 9)) for _ in range(_rows(draw, level))]
-    rows += [(name, f"{draw.whole(1, 99_999) / 100:.2f}", 9) for name in names for _ in range(3)]
-    share, least = draw.of((10, 20, 25, 35, 60, 75, 85, 90, 95)), draw.whole(2, 5)
+    rows = [
+        (draw.pick(names), f"{draw.between(1, 99_999) / 100:.2f}", draw.between(0, 9))
+        for _ in range(_rows(draw, level))
+    ]
+    rows += [(name, f"{draw.between(1, 99_999) / 100:.2f}", 9) for name in names for _ in range(3)]
+    share, least = draw.pick((10, 20, 25, 35, 60, 75, 85, 90, 95)), draw.between(2, 5)
     chosen = names[:1] if level < 3 else names[:2]
     values = sorted(
         Fraction(value) for name, value, quality in rows if name in chosen and (level == 1 or quality >= least)
@@ -129,12 +132,12 @@ def percentile(draw: Draw, level: int) -> Problem:
 
 def log_sessions(draw: Draw, level: int) -> Problem:
     """Seconds of the visits that a log shows."""
-    users, gap = draw.some(_NAMES, 3 + level), draw.whole(3, 12)
-    now = datetime(2024, draw.whole(1, 12), draw.whole(1, 27), draw.whole(0, 23), draw.whole(0, 59))
+    users, gap = draw.some(_NAMES, 3 + level), draw.between(3, 12)
+    now = datetime(2024, draw.between(1, 12), draw.between(1, 27), draw.between(0, 23), draw.between(0, 59))
     lines: list[tuple[datetime, str, str]] = []
     for _ in range(_rows(draw, level)):
-        now += timedelta(seconds=draw.whole(1, 240))
-        lines.append((now, draw.of(users), draw.of(("open", "read", "save", "error"))))
+        now += timedelta(seconds=draw.between(1, 240))
+        lines.append((now, draw.pick(users), draw.pick(("open", "read", "save", "error"))))
     skips = level > 1
     total, last = 0, dict.fromkeys(users, datetime.min)
     for moment, user, action in lines:
@@ -175,10 +178,10 @@ def work_days(draw: Draw, level: int) -> Problem:
     """Days between dates, weighted and without weekends and holidays."""
     rows = []
     for _ in range(_rows(draw, level)):
-        first = _day(draw, draw.whole(2019, 2025))
-        rows.append((draw.of(_NAMES), first, first + timedelta(days=draw.whole(0, 90)), draw.whole(2, 9)))
-    free = sorted({_day(draw, draw.whole(2019, 2025)) for _ in range(60)}) if level == 3 else []
-    name = draw.of(_NAMES)
+        first = _day(draw, draw.between(2019, 2025))
+        rows.append((draw.pick(_NAMES), first, first + timedelta(days=draw.between(0, 90)), draw.between(2, 9)))
+    free = sorted({_day(draw, draw.between(2019, 2025)) for _ in range(60)}) if level == 3 else []
+    name = draw.pick(_NAMES)
     total = 0
     for who, first, last, hours in rows:
         if who == name:
@@ -226,7 +229,7 @@ def work_days(draw: Draw, level: int) -> Problem:
 
 def parts_cost(draw: Draw, level: int) -> Problem:
     """The cost of a tree of parts."""
-    wanted = draw.of(("steel", "brass", "glass"))
+    wanted = draw.pick(("steel", "brass", "glass"))
 
     def cost(part: dict[str, object]) -> int:
         within: Sequence[dict[str, object]] = part["parts"]  # type: ignore[assignment]
@@ -259,12 +262,12 @@ def parts_cost(draw: Draw, level: int) -> Problem:
 
 def _part(draw: Draw, name: str, depth: int) -> dict[str, object]:
     fewest = 2 if depth > 1 else 0
-    parts = [_part(draw, f"{name}{letter}", depth - 1) for letter in "abc"[: draw.whole(fewest, 3)]] if depth else []
+    parts = [_part(draw, f"{name}{letter}", depth - 1) for letter in "abc"[: draw.between(fewest, 3)]] if depth else []
     return {
         "name": name,
-        "material": draw.of(("steel", "brass", "glass", "steel")),
-        "count": draw.whole(1, 6) if len(name) > 1 else 1,
-        "cents": draw.whole(3, 400),
+        "material": draw.pick(("steel", "brass", "glass", "steel")),
+        "count": draw.between(1, 6) if len(name) > 1 else 1,
+        "cents": draw.between(3, 400),
         "parts": parts,
     }
 

@@ -17,11 +17,11 @@ _TURNS = {"L": 1j, "R": -1j}
 def word_counts(draw: Draw, level: int) -> Problem:
     """Sums over the words of a text that come up so many times."""
     known = sorted(set(draw.words(30 * level, 50 * level, "aeiounrst", 3, 9)))
-    words = [draw.of(known) for _ in range(draw.whole(120, 200) * level)]
-    dressed = [word.capitalize() if draw.whole(1, 6) == 1 else word for word in words]
-    text = "".join(word + draw.of((" ", " ", " ", " ", ", ", ". ", "\n")) for word in dressed)
+    words = [draw.pick(known) for _ in range(draw.between(120, 200) * level)]
+    dressed = [word.capitalize() if draw.between(1, 6) == 1 else word for word in words]
+    text = "".join(word + draw.pick((" ", " ", " ", " ", ", ", ". ", "\n")) for word in dressed)
     counts = Counter(words)
-    wanted, letter, power = draw.whole(2, 4), draw.of("aeiou"), 1 + (level == 3)
+    wanted, letter, power = draw.between(2, 4), draw.pick("aeiou"), 1 + (level == 3)
     holding = f" and hold the letter {letter}" if level > 1 else ""
     test = f"n >= {wanted} and {letter!r} in w" if level > 1 else f"n >= {wanted}"
     what = f"the sum, over the different words that come up at least {wanted} times{holding}, of their length times "
@@ -44,7 +44,7 @@ def word_counts(draw: Draw, level: int) -> Problem:
 
 def letter_means(draw: Draw, level: int) -> Problem:
     """Mean and spread of the lengths of lines."""
-    lines = [draw.word("abc xyz,.", 3, 30) for _ in range(draw.whole(30, 60) * level)]
+    lines = [draw.word("abc xyz,.", 3, 30) for _ in range(draw.between(30, 60) * level)]
     letters = draw.some("abcxyz", 2)
     counts = [sum(line.count(letter) for letter in letters[: 1 + (level > 1)]) for line in lines]
     n, total = len(counts), sum(counts)
@@ -72,8 +72,8 @@ def letter_means(draw: Draw, level: int) -> Problem:
 def cipher(draw: Draw, level: int) -> Problem:
     """Texts that were shifted letter by letter, and put in another order."""
     plain = draw.word(_ALPHABET, 10, 14) if level < 3 else draw.word(_ALPHABET, 20, 24)
-    a, b = draw.whole(3, 25), draw.whole(1, 25)
-    rails = draw.whole(3, 5)
+    a, b = draw.between(3, 25), draw.between(1, 25)
+    rails = draw.between(3, 5)
     shifted = "".join(_ALPHABET[(_ALPHABET.index(c) + a * k * k + b) % 26] for k, c in enumerate(plain))
     order = sorted(range(len(plain)), key=lambda k: (k % rails, k)) if level > 1 else list(range(len(plain)))
     secret = "".join(shifted[k] for k in order)
@@ -102,11 +102,11 @@ def shortest_way(draw: Draw, level: int) -> Problem:
     """Shortest ways in a graph, by way of a place at level 3."""
     size = 12 * level
     nodes = [f"n{number}" for number in draw.some(range(100, 1_000), size)]
-    edges = {(nodes[k - 1], nodes[k]): draw.whole(100, 999) for k in range(size)}
+    edges = {(nodes[k - 1], nodes[k]): draw.between(100, 999) for k in range(size)}
     while len(edges) < 3 * size:
         a, b = draw.some(nodes, 2)
         if (b, a) not in edges:
-            edges[a, b] = draw.whole(100, 2_999)
+            edges[a, b] = draw.between(100, 2_999)
     near: dict[str, list[tuple[str, int]]] = {node: [] for node in nodes}
     for (a, b), length in edges.items():
         near[a].append((b, length))
@@ -169,9 +169,9 @@ def queue_waits(draw: Draw, level: int) -> Problem:
     """Waiting times at counters."""
     counters = level
     rows, now = [], 0
-    for _ in range(draw.whole(30, 60) * level):
-        now += draw.whole(1, 120)
-        rows.append((now, draw.whole(20, 110 * counters)))
+    for _ in range(draw.between(30, 60) * level):
+        now += draw.between(1, 120)
+        rows.append((now, draw.between(20, 110 * counters)))
     free, waited = [0] * counters, 0
     for arrival, needed in rows:
         first = min(range(counters), key=free.__getitem__)
@@ -200,8 +200,8 @@ def queue_waits(draw: Draw, level: int) -> Problem:
 
 def robot_walk(draw: Draw, level: int) -> Problem:
     """The way of a robot by its orders."""
-    orders = [draw.of(("L", "R", "F", "F")) + str(draw.whole(1, 12)) for _ in range(draw.whole(60, 100) * level)]
-    times = draw.whole(2, 5) if level == 3 else 1
+    orders = [draw.pick(("L", "R", "F", "F")) + str(draw.between(1, 12)) for _ in range(draw.between(60, 100) * level)]
+    times = draw.between(2, 5) if level == 3 else 1
     place, heading, seen = 0j, 1j, Counter([0j])
     for order in orders * times:
         for _ in range(int(order[1:])):

@@ -97,7 +97,7 @@ class RepoRepair(ToolEnv):
         data = {"repaired": made.repaired, "cases": made.cases, "kinds": [fault.kind for fault in made.faults]}
         many = "There may be more than one fault, and the tests need not show all of them. " if self.level == 3 else ""
         for _ in range(_MOST_ROOTS):
-            root = f"/work/{draw.of(_FOLDERS)}-{draw.whole(100, 9_999)}"
+            root = f"/work/{draw.pick(_FOLDERS)}-{draw.between(100, 9_999)}"
             question = (
                 f"The Python library {made.package} is in {root}; paths are relative to it. Some of its tests fail. "
                 f"Repair the code of the library. {many}README and docstrings say what it is to do. The files in "

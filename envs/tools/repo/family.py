@@ -106,12 +106,12 @@ class Family:
 
 def whole(low: int, high: int) -> Chooser:
     """Return what draws an integer from ``low`` to ``high``."""
-    return lambda draw: draw.whole(low, high)
+    return lambda draw: draw.between(low, high)
 
 
 def of(*options: Any) -> Chooser:
     """Return what draws one of ``options``."""
-    return lambda draw: draw.of(options)
+    return lambda draw: draw.pick(options)
 
 
 def wholes(shortest: int, longest: int, low: int, high: int) -> Chooser:

@@ -88,7 +88,7 @@ def draw_instance(draw: Draw, level: int, families: Sequence[str]) -> Instance:
         families: Names to draw from.
     """
     while True:
-        bench = _Bench(draw, workshop(draw.of(families)))
+        bench = _Bench(draw, workshop(draw.pick(families)))
         for _ in range(_MOST_TRIES):
             if (faults := bench.draw_faults(level)) and (shown := bench.draw_shown(level, faults)):
                 failing = bench.failing(shown, faults)
@@ -109,8 +109,8 @@ class _Bench:
 
     def __init__(self, draw: Draw, shop: Workshop) -> None:
         self._draw, self._shop, family = draw, shop, shop.family
-        words = {key: draw.of(options) for key, options in {**_ALIKE, **family.words}.items()}
-        self.package = draw.of(family.packages)
+        words = {key: draw.pick(options) for key, options in {**_ALIKE, **family.words}.items()}
+        self.package = draw.pick(family.packages)
         drawn = {key: choose(draw) for key, choose in family.constants.items()}
         self._constants = with_ups(drawn)
         self._writer = Writer({**words, PACKAGE: self.package}, self._constants)
@@ -135,7 +135,7 @@ class _Bench:
         """Draw a fault, or at level 3 two in different functions; none where that cannot be."""
         faults: list[Fault] = []
         for _ in range(2 if level == 3 else 1):
-            faults.append(self._draw.of(self._shop.faults[self._draw.of(list(self._shop.faults))]))
+            faults.append(self._draw.pick(self._shop.faults[self._draw.pick(list(self._shop.faults))]))
         places = {(fault.module, fault.function) for fault in faults}
         return faults if len(places) == len(faults) else []
 
@@ -151,14 +151,14 @@ class _Bench:
         barred: list[Trial] = []
         if level == 2:
             barred = [trial for trial in kills[0] if trial.case.module == fault.module]
-        elif level == 3 and self._draw.whole(0, 1):
+        elif level == 3 and self._draw.between(0, 1):
             barred = kills[1]  # of the second fault nothing is seen
         wanted = [trial for trial in wanted if not _is_in(trial, barred)]
         if not wanted:
             return []
-        must = [self._draw.of(wanted)]
+        must = [self._draw.pick(wanted)]
         if level == 3 and not barred and kills[1]:
-            must.append(self._draw.of(kills[1]))
+            must.append(self._draw.pick(kills[1]))
         chance = min(0.7, _MOST_SHOWN / len(candidates))
         shown = [
             trial
@@ -202,7 +202,7 @@ class _Bench:
                 repaired[path] = write(text)
         twins = [twin for one in self.candidates if (twin := self.twin(one)) is not None]
         hidden = [one for one in self.candidates if not _is_in(one, shown)] + twins
-        in_class = self._draw.whole(1, _PLAIN_TOO) == 1
+        in_class = self._draw.between(1, _PLAIN_TOO) == 1
         for module in family.modules:
             if some := [trial for trial in shown if trial.case.module == module]:
                 words = {word for trial in some for word in trial.case.words}

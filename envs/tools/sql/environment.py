@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.language.chance import Chance
 from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.tools.calls import write_call
 from tetrathlon.envs.tools.environment import ToolEnv
@@ -19,7 +20,7 @@ from tetrathlon.envs.tools.sql import joined, nested, simple
 from tetrathlon.envs.tools.sql.analysis import Analysis
 from tetrathlon.envs.tools.sql.database import as_data, connect
 from tetrathlon.envs.tools.sql.domains import DOMAINS, OWNERS
-from tetrathlon.envs.tools.sql.filling import below, fill, pick
+from tetrathlon.envs.tools.sql.filling import fill
 from tetrathlon.envs.tools.sql.question import Draft, Question
 from tetrathlon.envs.tools.task import ToolTask
 from tetrathlon.envs.tools.world import World
@@ -80,8 +81,9 @@ class SQL(ToolEnv):
 
     def generate(self, rng: np.random.Generator) -> Task:
         """Draw a database, and a question that it answers in one way."""
-        level = self.level or 1 + below(rng, len(LEVELS))
-        template = pick(rng, LEVELS[level - 1])
+        draw = Chance(rng)
+        level = self.level or draw.between(1, len(LEVELS))
+        template = draw.pick(LEVELS[level - 1])
         while True:
             if (task := _draw(rng, template, child=level == len(LEVELS))) is not None:
                 return task
@@ -111,7 +113,7 @@ class SQL(ToolEnv):
 
 def _draw(rng: np.random.Generator, template: Callable[[Draft], Question], child: bool) -> ToolTask | None:
     """Return an instance of a template on a new database, or None where it has none with one answer."""
-    domain = pick(rng, DOMAINS)
+    domain = Chance(rng).pick(DOMAINS)
     rows = fill(rng, domain, child)
     tables = as_data(domain.tables(child), rows)
     draft = Draft(rng, domain, rows)
@@ -120,7 +122,7 @@ def _draw(rng: np.random.Generator, template: Callable[[Draft], Question], child
             question = template(draft)
             found = connection.execute(question.sql).fetchall()
             if (answer := answers.write(question, found)) is not None:
-                place = f"{domain.place} {pick(rng, OWNERS)} {pick(rng, OWNERS)}"
+                place = f"{domain.place} {draft.pick(OWNERS)} {draft.pick(OWNERS)}"
                 text = f"In the database of the {place}: {question.text} {answers.request(question, answer)}"
                 data = {"sql": question.gold, "tables": list(question.tables), "ordered": question.ordered}
                 return ToolTask(text, answer, data, {"tables": json.dumps(tables)})  # one text: a fast id

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
 import numpy as np
 
+from tetrathlon.envs.language.chance import Chance
 from tetrathlon.envs.tools.sql.table import Column, Domain, Table
 
 Rows = dict[str, list[list[Any]]]
 """Name of a table -> its rows; NULL is None."""
 _SHARES = (0, 0, 1, 1, 2, 3, 5, 8)
 """How often one row is referred to, against the others: some never are, and some are ahead."""
-
-
-def below(rng: np.random.Generator, n: int) -> int:
-    """Return an integer from 0 to n - 1."""
-    return int(n * rng.random())
-
-
-def pick(rng: np.random.Generator, options: Sequence[Any]) -> Any:
-    """Return one of ``options``."""
-    return options[below(rng, len(options))]
 
 
 def fill(rng: np.random.Generator, domain: Domain, child: bool) -> Rows:
@@ -37,7 +27,7 @@ def fill(rng: np.random.Generator, domain: Domain, child: bool) -> Rows:
     rows: Rows = {}
     for table in domain.tables(child):
         low, high = table.rows
-        rows[table.name] = _draw_table(rng, table, low + below(rng, high - low + 1), rows)
+        rows[table.name] = _draw_table(rng, table, Chance(rng).between(low, high), rows)
     return rows
 
 
@@ -70,10 +60,10 @@ def _many(rng: np.random.Generator, below: int, n: int) -> list[int]:
 
 
 def _draw_names(rng: np.random.Generator, column: Column, n: int, unique: bool) -> list[str]:
-    first, last = column.of
+    draw, (first, last) = Chance(rng), column.of
     names: list[str] = []
     while len(names) < n:
-        name = f"{pick(rng, first)} {pick(rng, last)}" if last else pick(rng, first)
+        name = f"{draw.pick(first)} {draw.pick(last)}" if last else draw.pick(first)
         if not unique or name not in names:
             names.append(name)
     return names

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.tools.sql.filling import Rows, below, pick
+from tetrathlon.envs.language.chance import Chance
+from tetrathlon.envs.tools.sql.filling import Rows
 from tetrathlon.envs.tools.sql.table import Column, Domain, Table
 
 YEARS = (2021, 2022, 2023)
@@ -68,7 +69,7 @@ NUMBER = "the number alone"
 NUMBERS = "both numbers in this order, separated by a comma"
 
 
-class Draft:
+class Draft(Chance):
     """What a template draws from.
 
     Args:
@@ -78,15 +79,8 @@ class Draft:
     """
 
     def __init__(self, rng: np.random.Generator, domain: Domain, rows: Rows) -> None:
-        self.rng, self.domain, self.rows = rng, domain, rows
-
-    def pick(self, options: Any) -> Any:
-        """Return one of ``options``."""
-        return pick(self.rng, options)
-
-    def between(self, low: int, high: int) -> int:
-        """Return an integer from ``low`` to ``high``."""
-        return low + below(self.rng, high - low + 1)
+        super().__init__(rng)
+        self.domain, self.rows = domain, rows
 
     def column(self, table: Table, *roles: str) -> Column:
         """Return a column of one of some roles."""

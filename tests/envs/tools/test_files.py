@@ -51,7 +51,7 @@ def finish(env: Files, actions: Iterable[str] = ()) -> tuple[float, bool, int]:
     [{}, {"level": 3, "progress_weight": 0.4, "error_cost": 0.1, "brief": True, "split": "test", "max_output": 150}],
 )
 def test_contract(kwargs: dict[str, Any]) -> None:
-    check("tetrathlon/Files-v0", kwargs=kwargs)
+    assert {"expert", "state", "hostile", "splits"} <= set(check("tetrathlon/Files-v0", kwargs=kwargs))
 
 
 @pytest.mark.parametrize("level", [1, 2, 3])

@@ -122,8 +122,8 @@ class Replay(Draw):
         self.log: list[tuple[int, int, int]] = []
         self._before, self._place, self._value = before or [], place, value
 
-    def whole(self, low: int, high: int) -> int:
-        value, place = super().whole(low, high), len(self.log)
+    def between(self, low: int, high: int) -> int:
+        value, place = super().between(low, high), len(self.log)
         if place == self._place:
             value = self._value
         elif place < len(self._before):
