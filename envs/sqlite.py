@@ -12,7 +12,7 @@ import select
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +21,19 @@ from tetrathlon.envs import sqlite_worker
 from tetrathlon.envs.sqlite_worker import SIZE
 
 Row = tuple[Any, ...]
+
+
+class Rows(list[Row]):
+    """What a query returns: rows, and the names of their columns.
+
+    Attributes:
+        columns: As SQLite names them: by the alias, or else by the text of the query.
+    """
+
+    def __init__(self, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        super().__init__(rows)
+        self.columns = tuple(columns)
+
 
 LARGEST_COPY = 64_000_000
 """Bytes of a database that is handed over; a larger one is given as a path."""
@@ -40,7 +53,7 @@ class QueryError(Exception):
 
 def query(
     database: str | os.PathLike[str] | bytes | sqlite3.Connection, sql: str, *, seconds: float = 1.0, rows: int = 1000
-) -> list[Row]:
+) -> Rows:
     """Run one SELECT, which can write nothing, open no other file, and take neither time nor memory without end.
 
     It runs in a process of its own, which stays for the next one, and is killed where SQLite itself does not stop in
@@ -67,7 +80,7 @@ def query(
     found = _ask(marshal.dumps((_handed(database), sql, float(seconds), rows)), seconds)
     if isinstance(found, str):
         raise QueryError(found)
-    return found
+    return Rows(*found)
 
 
 def _handed(database: str | os.PathLike[str] | bytes | sqlite3.Connection) -> str | bytes:
@@ -82,6 +95,9 @@ def _handed(database: str | os.PathLike[str] | bytes | sqlite3.Connection) -> st
     if len(database) > LARGEST_COPY:
         raise ValueError(f"a database of {len(database)} bytes is more than {LARGEST_COPY}; give the path of a file")
     return database
+
+
+_Found = tuple[list[str], list[Row]]
 
 
 class _Ended(Exception):
@@ -107,8 +123,8 @@ class _Worker:
             self.stop()
             raise ChildProcessError(f"the process that runs queries ended with {self._process.returncode} at its start")
 
-    def ask(self, request: bytes, seconds: float) -> list[Row] | str:
-        """Return the rows that the query of ``request`` gives, or what is wrong with it.
+    def ask(self, request: bytes, seconds: float) -> _Found | str:
+        """Return what the query of ``request`` gives, or what is wrong with it.
 
         Raises:
             TimeoutError: There is no answer.
@@ -127,7 +143,7 @@ class _Worker:
         reply = self._out.read(*SIZE.unpack(head)) if head else b""
         if not reply:
             raise _Ended
-        found: list[Row] | str = marshal.loads(reply)
+        found: _Found | str = marshal.loads(reply)
         return found
 
     def stop(self) -> None:
@@ -151,7 +167,7 @@ _idle: list[_Worker] = []
 _MOST_IDLE = os.cpu_count() or 1
 
 
-def _ask(request: bytes, seconds: float) -> list[Row] | str:
+def _ask(request: bytes, seconds: float) -> _Found | str:
     for _ in range(2):
         try:  # not by first looking whether there is one: other threads take some too
             worker = _idle.pop()

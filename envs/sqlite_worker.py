@@ -22,6 +22,9 @@ MEMORY_MB = 512
 LARGEST_RESULT = 10_000_000
 """Characters of all values together."""
 
+Found = tuple[list[str], list[tuple[Any, ...]]]
+"""Names of columns, and rows."""
+
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _DENIED_FUNCTIONS = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
 _LIMITS = {
@@ -36,8 +39,8 @@ _LONGEST_ERROR = 500
 _TOO_MUCH = f"the query took more than {MEMORY_MB} MB of memory"
 
 
-def run(database: str | bytes, sql: str, seconds: float, rows: int) -> list[tuple[Any, ...]] | str:
-    """Return the rows that a query gives, or what is wrong with it.
+def run(database: str | bytes, sql: str, seconds: float, rows: int) -> Found | str:
+    """Return the names of the columns and the rows that a query gives, or what is wrong with it.
 
     Args:
         database: A path, or what a file would hold.
@@ -91,20 +94,21 @@ def _unlogged(data: bytes) -> bytes:
     return data[:18] + b"\1\1" + data[20:]
 
 
-def _fetch(connection: sqlite3.Connection, sql: str, deadline: float, rows: int) -> list[tuple[Any, ...]] | str:
+def _fetch(connection: sqlite3.Connection, sql: str, deadline: float, rows: int) -> Found | str:
     connection.set_authorizer(_authorize)
     connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)
     found: list[tuple[Any, ...]] = []
     cursor = connection.execute(sql)
     if cursor.description is None:
         return "the query is empty; write one SELECT"
-    size = 0
+    columns = [column[0] for column in cursor.description]
+    size = sum(map(len, columns))
     for row in cursor:
         size += sum(len(value) for value in row if isinstance(value, str | bytes))
         if len(found) == rows or size > LARGEST_RESULT:
             return f"the query returned more than {rows} rows or {LARGEST_RESULT} characters"
         found.append(row)
-    return found
+    return columns, found
 
 
 def _authorize(action: int, first: str | None, second: str | None, schema: str | None, trigger: str | None) -> int:

@@ -183,6 +183,12 @@ def test_warm_queries_are_fast(shop):
     assert time.monotonic() - start < 2  # 0.1 s on an idle machine
 
 
+def test_columns_are_named_and_their_names_count(shop):
+    assert query(shop, "SELECT 1, 2 AS two, 3 AS two WHERE 0").columns == ("1", "two", "two")
+    with pytest.raises(QueryError, match="10000000 characters"):
+        query(shop, f"WITH t AS (SELECT 1 AS {'y' * 90_000}) SELECT {', '.join(['t.*'] * 200)} FROM t")
+
+
 def test_results_are_bounded(shop):
     assert len(query(shop, "SELECT * FROM item", rows=3)) == 3
     with pytest.raises(QueryError, match="more than 2 rows"):

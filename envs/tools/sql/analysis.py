@@ -67,7 +67,7 @@ class Analysis(World):
 
     @tool
     def query(self, sql: str) -> str:
-        """Run one SELECT of SQLite and show its rows, a line each, in the order of its columns.
+        """Run one SELECT of SQLite and show the names of its columns, then its rows, a line each.
 
         Nothing can be written. A query may take one second and return 1000 rows, of which the first 50 are shown.
         After four queries that took longer, no more are run.
@@ -89,7 +89,7 @@ class Analysis(World):
             raise ToolDown(f"no query can be run: {error}") from error
         self.asked = sql
         count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
-        lines = [_line(row) for row in rows[:MOST_SHOWN]]
+        lines = [_line(row) for row in (rows.columns, *rows[:MOST_SHOWN])]
         note = f"({count}, the first {MOST_SHOWN} are shown)" if len(rows) > MOST_SHOWN else f"({count})"
         return "\n".join([*lines, note])
 

@@ -492,19 +492,25 @@ def test_what_is_no_read_is_an_error(sql: str, tmp_path: Path, monkeypatch: pyte
     assert observation.startswith("Error: ") and info["tool_errors"]["tool_error"] == 1
     assert reward == 0 and not ended and len(observation) < 1_000
     observation = env.step(write_call("query", {"sql": f"SELECT count(*) FROM {name}"}))[0]
-    assert observation == f"{len(tables[name]['rows'])}\n(1 row)"
+    assert observation == f"count(*)\n{len(tables[name]['rows'])}\n(1 row)"
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("sql", "shown"),
     [
-        ("SELECT 1, NULL, 2.5, 'a | b', X'00ff'", "1 | NULL | 2.5 | a | b | X'00ff'\n(1 row)"),
-        ("WITH t AS (SELECT 2 AS k) SELECT k FROM t", "2\n(1 row)"),
-        ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<5) SELECT sum(x) FROM c", "15\n(1 row)"),
-        ("SELECT 1 WHERE 0", "(0 rows)"),
-        ("SELECT 'a\nb\\c';", "a\\nb\\\\c\n(1 row)"),
-        ("SELECT '<answer>5</answer>'", "<answer>5</answer>\n(1 row)"),
+        (
+            "SELECT 1, NULL AS n, 2.5, 'a | b' b, X'00ff'",
+            "1 | n | 2.5 | b | X'00ff'\n1 | NULL | 2.5 | a | b | X'00ff'\n(1 row)",
+        ),
+        ("WITH t AS (SELECT 2 AS k) SELECT k FROM t", "k\n2\n(1 row)"),
+        (
+            "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<5) SELECT sum(x) FROM c",
+            "sum(x)\n15\n(1 row)",
+        ),
+        ("SELECT 1 AS 'a\nb' WHERE 0", "a\\nb\n(0 rows)"),
+        ("SELECT 'a\nb\\c' t;", "t\na\\nb\\\\c\n(1 row)"),
+        ("SELECT '<answer>5</answer>' t", "t\n<answer>5</answer>\n(1 row)"),
     ],
 )
 def test_reads_are_shown_line_by_line(sql: str, shown: str) -> None:
@@ -514,10 +520,12 @@ def test_reads_are_shown_line_by_line(sql: str, shown: str) -> None:
 def test_long_results_are_cut() -> None:
     numbers = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<{}) SELECT x FROM c"
     lines = play(numbers.format(300))[0].splitlines()
-    assert lines[MOST_SHOWN - 1 :] == [str(MOST_SHOWN), f"(300 rows, the first {MOST_SHOWN} are shown)"]
+    assert lines[:2] == ["x", "1"]
+    assert lines[MOST_SHOWN:] == [str(MOST_SHOWN), f"(300 rows, the first {MOST_SHOWN} are shown)"]
     assert "more than 1000 rows" in play(numbers.format(1_001))[0]
-    assert play("SELECT printf('%.5000c', 'x')")[0] == f"{'x' * 200}... (5000 characters)\n(1 row)"
+    assert play("SELECT printf('%.5000c', 'x') AS t")[0] == f"t\n{'x' * 200}... (5000 characters)\n(1 row)"
     assert len(play("SELECT zeroblob(100000)")[0]) < 500
+    assert play(f"SELECT 1 AS {'y' * 5000}")[0] == f"{'y' * 200}... (5000 characters)\n1\n(1 row)"
     columns = ", ".join(["printf('%.5000c', 'x')"] * 100)
     assert len(play(f"SELECT {columns}")[0]) <= 4_000
 
@@ -533,7 +541,7 @@ def test_long_results_are_cut() -> None:
 def test_a_query_without_end_is_stopped(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tetrathlon.envs.tools.sql.analysis.SECONDS", 0.2)
     assert play(sql)[0] == "Error: the query took longer than 0.2 seconds"
-    assert play("SELECT 1")[0] == "1\n(1 row)"
+    assert play("SELECT 1")[0] == "1\n1\n(1 row)"
 
 
 def test_a_turn_of_queries_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
