@@ -34,8 +34,8 @@ def trained_policy(
             the policy of that name is not what was trained there.
     """
     folder = Path(folder).expanduser()
-    told = f"policy 'run:{folder}'"
-    name, arguments = _named(folder, told)
+    told = _told(folder)
+    name, arguments = _named(folder)
     try:
         found = Checkpoints(folder / "checkpoints").load()
     except ValueError as error:
@@ -60,9 +60,32 @@ def trained_policy(
     return policy
 
 
-def _named(folder: Path, told: str) -> tuple[str, dict[str, Any]]:
-    """Return by what name, and with which arguments, a run made its policy."""
-    path = folder / _CONFIG
+def trained_kwargs(folder: str | os.PathLike[str], env_id: str) -> dict[str, Any]:
+    """Return the constructor arguments of the environment that a run is trained in; none where that is another one.
+
+    The split is not among them: it says which instances the run learns from.
+
+    Args:
+        folder: Of the run, finished or under way.
+        env_id: Full id of the environment that its policy will act in.
+
+    Raises:
+        PolicyError: The folder holds no run.
+    """
+    config = _config(Path(folder).expanduser())
+    if str(config.get("env")).rpartition(":")[2] != env_id.rpartition(":")[2]:  # module:id is the same one
+        return {}
+    kwargs = config.get("kwargs")
+    return {key: value for key, value in kwargs.items() if key != "split"} if isinstance(kwargs, dict) else {}
+
+
+def _told(folder: Path) -> str:
+    return f"policy 'run:{folder}'"
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    """Return the configuration of a run."""
+    path, told = folder / _CONFIG, _told(folder)
     if not folder.is_dir():
         raise PolicyError(f"{told}: there is no folder {str(folder)!r}")
     try:
@@ -73,10 +96,16 @@ def _named(folder: Path, told: str) -> tuple[str, dict[str, Any]]:
         raise PolicyError(f"{told}: {path} is not JSON: {error}") from error
     if not isinstance(config, dict) or "algorithm" not in config:
         raise PolicyError(f"{told}: {path} is not that of a training run")
+    return config
+
+
+def _named(folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return by what name, and with which arguments, a run made its policy."""
+    config = _config(folder)
     name = config.get("policy")
     if not isinstance(name, str):
         raise PolicyError(
-            f"{told}: the run was given a policy that has no name; make that policy, and load the weights by "
+            f"{_told(folder)}: the run was given a policy that has no name; make that policy, and load the weights by "
             "Checkpoints(folder).load()"
         )
     return name, config.get("policy_arguments") or {}

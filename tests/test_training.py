@@ -9,6 +9,7 @@ import pytest
 
 from tetrathlon.algos import ALGORITHMS, on_policy
 from tetrathlon.cli import main
+from tetrathlon.envs.episode import load_episodes
 
 TRAIN = ["train", "grpo", "tetrathlon/Arithmetic-v0", "--policy", "tetrathlon.agents.char_lm:char_lm"]
 SMALL = ["--groups", "2", "--group-size", "2", "--test-episodes", "4", "--checkpoint-every", "2"]
@@ -47,6 +48,38 @@ def test_a_run_shows_how_it_goes_and_goes_on(tmp_path: Path, capsys: pytest.Capt
     assert [json.loads(line)["update"] for line in lines] == [-1, 0, 1, 2]
     assert json.loads(lines[-1])["lr"] == 1e-3  # fresh weights, not those of a pretrained model
     assert (tmp_path / "run/checkpoints/step-00000003").is_dir() and (tmp_path / "run/episodes.jsonl").is_file()
+
+
+def test_a_trained_policy_meets_the_environment_it_was_trained_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["--policy", f"run:{tmp_path / 'run'}"]
+    few = ["--groups", "2", "--group-size", "2", "--updates", "1", "--test-episodes", "0", "--track", "none"]
+    assert main([*TRAIN, *few, "--out", str(tmp_path / "run"), *ENV]) == 0
+    capsys.readouterr()
+
+    def settings(*words: str, env_id: str = TRAIN[2]) -> tuple[dict[str, object], str]:
+        out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        assert main(["eval", env_id, *run, "--episodes", "1", "--json", "--out", str(out), *words]) == 0
+        said = capsys.readouterr()
+        assert json.loads(said.out)["episodes"] == 1
+        return load_episodes(out)[0].kwargs, said.err
+
+    theirs = {"digits": 1, "answer_format": "plain", "max_tokens": 2}
+    kwargs, said = settings()
+    assert kwargs == {**theirs, "split": "test"}
+    assert said == "as in the run: --env digits=1 answer_format=plain max_tokens=2\n"
+    kwargs, said = settings("--split", "train", "--env", "digits=2", "terms=3")
+    assert kwargs == {**theirs, "digits": 2, "terms": 3, "split": "train"}
+    assert said == "as in the run: --env answer_format=plain max_tokens=2\n"
+    assert settings(*ENV) == ({**theirs, "split": "test"}, "")
+    assert settings("--env", "max_tokens=2", env_id="LetterCount") == ({"max_tokens": 2, "split": "test"}, "")
+    for words in (["record", "--episodes", "1", "--out", str(tmp_path / "recorded")], ["play", "--seed", "0"]):
+        assert main([words[0], TRAIN[2], *run, *words[1:]]) == 0
+        assert capsys.readouterr().err == "as in the run: --env digits=1 answer_format=plain max_tokens=2\n"
+    assert load_episodes(tmp_path / "recorded")[0].kwargs == {**theirs, "split": "train"}
+    assert main(["eval", TRAIN[2], "--policy", f"run:{tmp_path / 'nowhere'}"]) == 2
+    assert "there is no folder" in capsys.readouterr().err
 
 
 def test_help_says_what_there_is_and_first_what_every_run_needs(capsys: pytest.CaptureFixture[str]) -> None:

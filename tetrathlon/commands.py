@@ -17,6 +17,7 @@ import tyro
 from tetrathlon.envs.registry import domain_of, listings, make
 from tetrathlon.usage import (
     UsageError,
+    as_trained,
     at_least,
     environment,
     made,
@@ -86,7 +87,7 @@ class Play:
     split: str = "train"
     """Which instances, where the environment has splits."""
     env: Settings = ()
-    """Arguments of the environment."""
+    """Arguments of the environment; those that are not given are the run's own, of a policy run:DIR."""
     temperature: float = 1.0
     """Sampling temperature of a language model."""
     greedy: bool = False
@@ -102,6 +103,8 @@ class Play:
         from tetrathlon.play import Quit, play
 
         env_id, kwargs = environment(self.id, self.split, self.env)
+        if self.policy is not None:
+            kwargs = as_trained(self.policy, env_id, kwargs)
         is_rendered = self.video is not None and "rgb_array" in render_modes(env_id)
         if is_rendered:
             kwargs["render_mode"] = "rgb_array"

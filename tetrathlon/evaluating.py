@@ -12,7 +12,7 @@ from typing import Annotated
 import tyro
 
 from tetrathlon.commands import Folder, Id, Number, Seed, Settings, failed
-from tetrathlon.usage import UsageError, at_least, check_temperature, environment, made, new_folder
+from tetrathlon.usage import UsageError, as_trained, at_least, check_temperature, environment, made, new_folder
 
 Episodes = Annotated[int, tyro.conf.arg(metavar="N")]
 Who = Annotated[str, tyro.conf.arg(metavar="NAME")]
@@ -42,7 +42,7 @@ class Eval:
     slots: Number = None
     """Episodes under way at once; default: up to 16."""
     env: Settings = ()
-    """Arguments of the environment."""
+    """Arguments of the environment; those that are not given are the run's own, of a policy run:DIR."""
     out: Folder = None
     """Save the episodes there as they finish, and result.json."""
     resume: bool = False
@@ -66,6 +66,7 @@ class Eval:
             raise UsageError("--resume goes on with the evaluation in a folder: name it by --out")
         temperature = check_temperature(1.0 if self.temperature is None else self.temperature)
         env_id, kwargs = environment(self.id, self.split, self.env)
+        kwargs = as_trained(self.policy, env_id, kwargs)
         out = new_folder(self.out)
         made(env_id, kwargs).close()
         with _played(self.episodes * self.samples, out) as advance:
@@ -122,7 +123,7 @@ class Record:
     slots: Number = None
     """Episodes under way at once; default: up to 16."""
     env: Settings = ()
-    """Arguments of the environment."""
+    """Arguments of the environment; those that are not given are the run's own, of a policy run:DIR."""
     resume: bool = False
     """Go on with the recording in the folder."""
 
@@ -140,6 +141,7 @@ class Record:
         if self.resume and self.out is None:
             raise UsageError("--resume goes on with the recording in a folder: name it by --out")
         env_id, kwargs = environment(self.id, self.split, self.env)
+        kwargs = as_trained(self.policy, env_id, kwargs)
         out = new_folder(self.out)
         probe = made(env_id, kwargs)
         if self.minari is not None:

@@ -6,6 +6,7 @@ import difflib
 import inspect
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,28 @@ def environment(name: str, split: str, settings: Iterable[str]) -> tuple[str, di
                 f"environment {name!r}: there is no module {error.name!r}, neither installed nor in {here}"
             ) from error
         raise
+
+
+def as_trained(policy: str, env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``kwargs`` and, of ``run:DIR``, what they do not say and that run is trained with in this environment.
+
+    A line on standard error says what is taken over.
+    """
+    scheme, _, folder = policy.partition(":")
+    if scheme != "run" or not folder:
+        return dict(kwargs)
+    from tetrathlon.agents.naming import PolicyError
+    from tetrathlon.algos.trained import trained_kwargs
+
+    try:
+        theirs = trained_kwargs(folder, env_id)
+    except PolicyError as error:
+        raise UsageError(str(error)) from error
+    taken = {key: value for key, value in theirs.items() if key not in kwargs}
+    if taken:
+        said = (f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in taken.items())
+        print(f"as in the run: --env {' '.join(said)}", file=sys.stderr)
+    return {**taken, **kwargs}
 
 
 def made(env_id: str, kwargs: dict[str, Any]) -> gym.Env[Any, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from tetrathlon.envs.robots.arguments import check_names
 from tetrathlon.envs.robots.task import Task
 from tetrathlon.envs.robots.vector import MujocoVectorEnv
 from tetrathlon.envs.spaces import read_action, unbatch_info, unstack
@@ -20,6 +21,10 @@ class RobotEnv(gym.Env[Any, np.ndarray]):
 
     Args:
         **kwargs: See :class:`~tetrathlon.envs.robots.vector.MujocoVectorEnv`.
+
+    Raises:
+        TypeError: There is no such argument.
+        ValueError: An argument has no such value.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -29,15 +34,15 @@ class RobotEnv(gym.Env[Any, np.ndarray]):
     task: ClassVar[type[Task]]
 
     def __init__(self, **kwargs: Any) -> None:
+        check_names(type(self), kwargs, _names())
         self.batch = MujocoVectorEnv(1, task=self.task, autoreset_mode=AutoresetMode.DISABLED, **kwargs)
         self.render_mode = self.batch.render_mode
         self.observation_space = self.batch.single_observation_space
         self.action_space = self.batch.single_action_space
-        self._closed = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode; see :meth:`~tetrathlon.envs.robots.vector.MujocoVectorEnv.reset`."""
-        self._refuse_closed()
+        self.batch.refuse_closed()
         if options and "reset_mask" in options:
             raise ValueError("options['reset_mask'] is of a vector environment")
         super().reset(seed=seed)
@@ -50,8 +55,8 @@ class RobotEnv(gym.Env[Any, np.ndarray]):
 
         Raises:
             gymnasium.error.ResetNeeded: There is no episode under way.
+            gymnasium.error.ClosedEnvironmentError: It was closed.
         """
-        self._refuse_closed()
         assert isinstance(self.action_space, spaces.Box)
         given = read_action(self.action_space, action)
         observations, rewards, terminated, truncated, infos = self.batch.step(given[None])
@@ -65,7 +70,6 @@ class RobotEnv(gym.Env[Any, np.ndarray]):
 
     def render(self) -> np.ndarray | None:
         """Return a picture, uint8 [S, S, 3], or None without a render mode."""
-        self._refuse_closed()
         pictures = self.batch.render()
         return None if pictures is None else pictures[0]
 
@@ -82,21 +86,45 @@ class RobotEnv(gym.Env[Any, np.ndarray]):
 
         Returns:
             The observation and the info that belong to the state.
+
+        Raises:
+            ValueError: It is no state, or is one of another task or robot, or of one with randomisation where here is
+                none, or the other way round. Nothing has changed then.
         """
         observations, infos = self.batch.set_states([0], [state])
         self._np_random = self.batch.generator(0)
         return self._only(observations), unbatch_info(infos, 0)
 
     def close(self) -> None:
-        """Let nobody step it any more."""
-        self._closed = True
-
-    def _refuse_closed(self) -> None:
-        if self._closed:
-            raise gym.error.ClosedEnvironmentError("the environment was closed; make another")
+        """Let nobody play it any more."""
+        self.batch.close()
 
     def _only(self, observations: Any) -> Any:
         return unstack(self.observation_space, observations, 1)[0]
+
+
+class RobotVectorEnv(MujocoVectorEnv):
+    """N copies of a robot task that step as one; subclasses name the environment of one copy.
+
+    Args:
+        num_envs: N.
+        **kwargs: See :class:`~tetrathlon.envs.robots.vector.MujocoVectorEnv`; of those all but ``task``.
+
+    Raises:
+        TypeError: There is no such argument.
+        ValueError: An argument has no such value.
+    """
+
+    single: ClassVar[type[RobotEnv]]
+
+    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
+        check_names(self.single, kwargs, [*_names(), "num_envs", "autoreset_mode"])
+        super().__init__(num_envs, task=self.single.task, **kwargs)
+
+
+def _names() -> list[str]:
+    """Return the names of what one copy can be made with."""
+    return list(_signature().parameters)[1:]  # without self
 
 
 def _signature() -> inspect.Signature:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tetrathlon.envs.robots import grasp
-from tetrathlon.envs.robots.environment import RobotEnv
+from tetrathlon.envs.robots.environment import RobotEnv, RobotVectorEnv
 from tetrathlon.envs.robots.instruction import Wordings
 from tetrathlon.envs.robots.steering import length
 from tetrathlon.envs.robots.task import Situation
-from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
 HEIGHT = 0.08
 """Metres that the object has to be lifted."""
@@ -23,6 +20,7 @@ _FAR = 0.4  # metres between hand and object from where coming nearer counts
 class Lifting(grasp.GraspTask):
     """The object has to be in the gripper, above where it lay."""
 
+    name = "PickAndLift"
     verb = 2
     wordings = Wordings(
         verbs=(
@@ -94,8 +92,7 @@ class PickAndLift(RobotEnv):
     task = Lifting
 
 
-class PickAndLiftVector(MujocoVectorEnv):
+class PickAndLiftVector(RobotVectorEnv):
     """N copies of :class:`PickAndLift` that step as one."""
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, task=Lifting, **kwargs)
+    single = PickAndLift

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tetrathlon.envs.robots import grasp
-from tetrathlon.envs.robots.environment import RobotEnv
+from tetrathlon.envs.robots.environment import RobotEnv, RobotVectorEnv
 from tetrathlon.envs.robots.instruction import Wordings
 from tetrathlon.envs.robots.scene import BIN_FLOOR, BIN_HALF, PLATE_HEIGHT, ZONE_RADIUS
 from tetrathlon.envs.robots.steering import length
 from tetrathlon.envs.robots.task import Situation
-from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
 CLEAR = 0.042
 """Metres from the object's centre up to the fingertips when it has been let go: more than half of any object."""
@@ -84,6 +83,7 @@ class Placing(grasp.GraspTask):
 class PlacingOn(Placing):
     """On a plate."""
 
+    name = "PlaceOn"
     verb = 3
     wordings = Wordings(
         verbs=("put", "place", "set", "lay"), prepositions=("on", "onto"), nouns=("plate", "dish", "saucer")
@@ -100,6 +100,7 @@ class PlacingOn(Placing):
 class PlacingIn(Placing):
     """Into a bin."""
 
+    name = "PlaceIn"
     verb = 4
     wordings = Wordings(
         verbs=("put", "place", "drop", "throw"), prepositions=("in", "into"), nouns=("bin", "box", "crate")
@@ -149,11 +150,10 @@ class PlaceOn(RobotEnv):
     task = PlacingOn
 
 
-class PlaceOnVector(MujocoVectorEnv):
+class PlaceOnVector(RobotVectorEnv):
     """N copies of :class:`PlaceOn` that step as one."""
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, task=PlacingOn, **kwargs)
+    single = PlaceOn
 
 
 class PlaceIn(RobotEnv):
@@ -193,8 +193,7 @@ class PlaceIn(RobotEnv):
     task = PlacingIn
 
 
-class PlaceInVector(MujocoVectorEnv):
+class PlaceInVector(RobotVectorEnv):
     """N copies of :class:`PlaceIn` that step as one."""
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, task=PlacingIn, **kwargs)
+    single = PlaceIn

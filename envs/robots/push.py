@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tetrathlon.envs.robots.arm import Arm
-from tetrathlon.envs.robots.environment import RobotEnv
+from tetrathlon.envs.robots.environment import RobotEnv, RobotVectorEnv
 from tetrathlon.envs.robots.instruction import Wordings
 from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.scene import ZONE_RADIUS, Shape
 from tetrathlon.envs.robots.steering import bend, direction, length, limit, quarter_turn, ramp
 from tetrathlon.envs.robots.task import Places, Situation, Task
-from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
 _CLEAR = 0.02  # metres between finger and object when it goes around it
 _CORRIDOR = 0.02
@@ -27,6 +26,7 @@ _SLOWING = 0.045  # metres from where it goes at which a pusher slows down
 class Push(Task):
     """The object's centre has to come into the zone."""
 
+    name = "PushToZone"
     verb = 0
     robots = ("pusher", "arm")
     wordings = Wordings(
@@ -181,8 +181,7 @@ class PushToZone(RobotEnv):
     task = Push
 
 
-class PushToZoneVector(MujocoVectorEnv):
+class PushToZoneVector(RobotVectorEnv):
     """N copies of :class:`PushToZone` that step as one."""
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, task=Push, **kwargs)
+    single = PushToZone

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from tetrathlon.envs.robots.environment import RobotEnv
+from tetrathlon.envs.robots.environment import RobotEnv, RobotVectorEnv
 from tetrathlon.envs.robots.push import Push
 from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.scene import ZONE_RADIUS
 from tetrathlon.envs.robots.steering import around, direction, length
 from tetrathlon.envs.robots.task import Places
-from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
 _BESIDE = 0.04  # metres that the vase stands off the straight way, at most
 _HAND = 0.08  # metres between the vase and the hand at the start, at least
@@ -27,6 +25,7 @@ _ROOM = 0.02  # metres from the edge of the workspace to where the expert pushes
 class CarefulPush(Push):
     """As :class:`Push`, but a vase stands in the straight way."""
 
+    name = "PushFragile"
     verb = 5
     shapes = ("cube", "cylinder", "vase")
     scale = 0.028
@@ -136,8 +135,7 @@ class PushFragile(RobotEnv):
     task = CarefulPush
 
 
-class PushFragileVector(MujocoVectorEnv):
+class PushFragileVector(RobotVectorEnv):
     """N copies of :class:`PushFragile` that step as one."""
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, task=CarefulPush, **kwargs)
+    single = PushFragile

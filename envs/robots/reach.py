@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tetrathlon.envs.robots.arm import Arm
-from tetrathlon.envs.robots.environment import RobotEnv
+from tetrathlon.envs.robots.environment import RobotEnv, RobotVectorEnv
 from tetrathlon.envs.robots.instruction import Wordings
 from tetrathlon.envs.robots.steering import around, length
 from tetrathlon.envs.robots.task import Situation, Task
-from tetrathlon.envs.robots.vector import MujocoVectorEnv
 
 ABOVE = 0.04
 """Metres above the object's upper face to which an arm's fingertips have to come."""
@@ -24,6 +21,7 @@ _FAR = 0.5  # metres from where coming nearer counts
 class Reaching(Task):
     """The hand has to come to the object: from above, or for the pusher from the side."""
 
+    name = "Reach"
     verb = 1
     robots = ("pusher", "arm")
     wordings = Wordings(
@@ -94,8 +92,7 @@ class Reach(RobotEnv):
     task = Reaching
 
 
-class ReachVector(MujocoVectorEnv):
+class ReachVector(RobotVectorEnv):
     """N copies of :class:`Reach` that step as one."""
 
-    def __init__(self, num_envs: int = 1, **kwargs: Any) -> None:
-        super().__init__(num_envs, task=Reaching, **kwargs)
+    single = Reach

@@ -16,8 +16,10 @@ def refuse_unknown(options: Mapping[str, Any]) -> None:
     """Raise where there is an option of another name.
 
     Raises:
-        ValueError: There is.
+        ValueError: There is, or these are no options by their names.
     """
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dict of some of {', '.join(map(repr, OPTIONS))}, got {options!r}")
     if unknown := sorted(map(repr, set(options) - set(OPTIONS))):
         raise ValueError(f"options may be {', '.join(map(repr, OPTIONS))}, got {', '.join(unknown)}")
 
@@ -40,12 +42,16 @@ def seeds_of(seed: int | Sequence[int | None] | None, n: int) -> list[int | None
     """Return one seed a copy: of one number s, copy i gets s + i.
 
     Raises:
-        ValueError: There are not N of them.
+        ValueError: There are not N of them, or one is no integer.
     """
     if seed is None:
         return [None] * n
     if isinstance(seed, int | np.integer):
         return [int(seed) + i for i in range(n)]
-    if len(seed) != n:
-        raise ValueError(f"seed must be one number or one a copy, got {len(seed)} for {n} copies")
-    return [None if number is None else operator.index(number) for number in seed]
+    try:
+        seeds = [None if number is None else operator.index(number) for number in seed]
+    except TypeError as error:
+        raise ValueError(f"seed must be an integer, or an integer or None a copy, got {seed!r}") from error
+    if len(seeds) != n:
+        raise ValueError(f"seed must be one number or one a copy, got {len(seeds)} for {n} copies")
+    return seeds

@@ -14,6 +14,7 @@ import numpy as np
 from tetrathlon.envs.arguments import flag, index_option
 from tetrathlon.envs.robots.instance import Instance, arrangement_split, scatter
 from tetrathlon.envs.robots.instruction import OBJECT_COLOURS, PLACE_COLOURS, Wordings, held_out, sentence
+from tetrathlon.envs.robots.randomization import Randomization
 from tetrathlon.envs.robots.robot import Robot
 from tetrathlon.envs.robots.scene import BIN_HALF, BIN_WALL, ZONE_RADIUS, Layout, PlaceKind, Shape
 from tetrathlon.envs.robots.world import World
@@ -94,6 +95,7 @@ class Task(ABC):
     """A kind of task; it holds nothing of an episode.
 
     Attributes:
+        name: What its environments are called.
         verb: Its number in the rule of what the test split holds out.
         robots: Names of those that can do it, the default first.
         wordings: How it is said.
@@ -105,6 +107,7 @@ class Task(ABC):
         turns: How far things are turned at most, in radians.
     """
 
+    name: ClassVar[str]
     verb: ClassVar[int]
     robots: ClassVar[tuple[str, ...]] = ("arm",)
     wordings: ClassVar[Wordings]
@@ -303,3 +306,13 @@ class Task(ABC):
 def advice(task: Task, now: Situation) -> np.ndarray:
     """Return the expert's next actions as the space has them, float32 [N, A]."""
     return np.clip(task.expert(now), -1.0, 1.0).astype(np.float32)
+
+
+def foreseen(task: Task, now: Situation, randomization: Randomization, steps: int) -> np.ndarray:
+    """Return what the expert does in the next control steps, [N, steps, A]; ``now`` is played on."""
+    given = []
+    for _ in range(steps):
+        given.append(advice(task, now))
+        now.robot.command(now.world, now.rows, randomization.delayed(now.rows, given[-1].astype(np.float64)))
+        now.world.step(now.rows)
+    return np.stack(given, axis=1)

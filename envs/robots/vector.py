@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -14,19 +13,21 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from tetrathlon.envs.arguments import flag, whole
+from tetrathlon.envs.robots.arguments import check_choices
 from tetrathlon.envs.robots.camera import Quality
 from tetrathlon.envs.robots.costs import Costs
 from tetrathlon.envs.robots.instance import Instance
 from tetrathlon.envs.robots.outcome import Outcome, masked, only, start_infos
-from tetrathlon.envs.robots.randomization import LEVELS, Level, Randomization
+from tetrathlon.envs.robots.randomization import Level, Randomization
 from tetrathlon.envs.robots.resets import asked, refuse_unknown, seeds_of
 from tetrathlon.envs.robots.scene import PERIOD
 from tetrathlon.envs.robots.scenes import compiled
 from tetrathlon.envs.robots.senses import Observation, Senses
-from tetrathlon.envs.robots.task import Situation, Task, advice
+from tetrathlon.envs.robots.states import copies_of, kind_of, read_states, state_of
+from tetrathlon.envs.robots.steps import asked_actions
+from tetrathlon.envs.robots.task import Situation, Task, advice, foreseen
 from tetrathlon.envs.robots.world import World
 from tetrathlon.envs.spaces import unbatch_info, unstack
-from tetrathlon.envs.splits import SPLITS
 
 _HZ = round(1 / PERIOD)
 
@@ -93,18 +94,16 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         render_size: int = 256,
     ) -> None:
         robot = task.robots[0] if robot is None else robot
-        choices = {
-            "robot": (robot, task.robots),
-            "split": (split, SPLITS),
-            "observation": (observation, get_args(Observation)),
-            "quality": (quality, get_args(Quality)),
-            "reward": (reward, ("sparse", "dense")),
-            "randomization": (randomization, tuple(LEVELS)),
-            "render_mode": (render_mode, (None, *self.metadata["render_modes"])),
-        }
-        for name, (value, known) in choices.items():
-            if value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        check_choices(
+            task,
+            robot=robot,
+            split=split,
+            observation=observation,
+            quality=quality,
+            reward=reward,
+            randomization=randomization,
+            render_mode=render_mode,
+        )
         self.num_envs = whole("num_envs", num_envs, 1, 100_000)
         self.chunk = whole("chunk", chunk, 1, 1_000)
         self.max_steps = whole("max_steps", round(task.seconds * _HZ) if max_steps is None else max_steps, 1, 1_000_000)
@@ -126,6 +125,7 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         self.now = Situation(self.world)
         self.costs = Costs(self.now, self.task.fragile)
         self.randomization = Randomization(self.world, randomization)
+        self._kind = kind_of(task.name, robot, randomization != "none")
         self._senses = Senses(
             self.task,
             self.now,
@@ -173,8 +173,10 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
                 scene with another object asked for.
 
         Raises:
-            ValueError: An option is of another name or of no such value.
+            ValueError: The seed or an option is of another kind, or an option of another name.
+            gymnasium.error.ClosedEnvironmentError: It was closed.
         """
+        self.refuse_closed()
         options = options or {}
         refuse_unknown(options)
         ids, seeds = asked(options.get("reset_mask"), self.num_envs), seeds_of(seed, self.num_envs)
@@ -219,19 +221,17 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: ``actions`` are not N actions.
             gymnasium.error.ResetNeeded: A copy has ended and, in the mode DISABLED, was not reset.
+            gymnasium.error.ClosedEnvironmentError: It was closed.
         """
-        actions = np.asarray(actions, dtype=np.float64)
-        if actions.shape != self.action_space.shape:
-            raise ValueError(f"actions must have the shape {self.action_space.shape}, got {actions.shape}")
-        actions = actions.reshape(self.num_envs, self.chunk, -1)
+        self.refuse_closed()
+        assert self.action_space.shape is not None
+        actions, usable = asked_actions(actions, self.action_space.shape, self.chunk)
         restarting = self._over & ~self._resting
         idle = np.flatnonzero(restarting).tolist()
         if idle and (self._mode is not AutoresetMode.NEXT_STEP or any(self._instances[i] is None for i in idle)):
             raise gym.error.ResetNeeded(f"copies {idle} have no episode; call reset()")
         outcome = Outcome(self.num_envs, self.chunk, ~(restarting | self._resting))
-        usable = np.isfinite(actions).all(axis=(1, 2))
         self._ignored += ~usable & outcome.played
-        actions = np.clip(np.where(usable[:, None, None], actions, 0.0), -1.0, 1.0)
         self.costs.open_step()
         for k in range(self.chunk):
             if not (live := outcome.live).any():
@@ -291,13 +291,23 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
 
     def rest(self, ids: Sequence[int]) -> None:
         """Let copies rest until their next reset or state: a step neither simulates nor draws them."""
-        self._resting[list(ids)] = True
+        self._resting[copies_of(ids, self.num_envs)] = True
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return N pictures of ``render_size``, or None without a render mode."""
+        self.refuse_closed()
         if self.render_mode is None:
             return None
         return tuple(self._senses.pictures(self._instances, size=self.render_size))
+
+    def refuse_closed(self) -> None:
+        """Raise where nobody may play any more.
+
+        Raises:
+            gymnasium.error.ClosedEnvironmentError: It was closed.
+        """
+        if self.closed:
+            raise gym.error.ClosedEnvironmentError("the environment was closed; make another")
 
     def _observe(self, ids: np.ndarray) -> Any:
         return self._senses.observe(self._instances, self._steps, ids)
@@ -320,26 +330,17 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             gymnasium.error.ResetNeeded: A copy has no episode yet.
         """
+        self.refuse_closed()
         if missing := [i for i, instance in enumerate(self._instances) if instance is None]:
             raise gym.error.ResetNeeded(f"copies {missing} have no instance yet; call reset() first")
         if whole("k", k, 1, 100_000) * self.chunk == 1:
             return list(advice(self.task, self.now))
-        given = self._foresee(k * self.chunk)
+        twin = self.twin()
+        twin.load(self)
+        given = foreseen(twin.task, twin.now, twin.randomization, k * self.chunk)
         assert self.single_action_space.shape is not None
         chunks = given.reshape(self.num_envs, k, *self.single_action_space.shape)
         return [list(row) if k > 1 else row[0] for row in chunks]
-
-    def _foresee(self, steps: int) -> np.ndarray:
-        """Return what the expert would do in the next ``steps`` control steps, played in copies, [N, steps, A]."""
-        twin = self.twin()
-        twin.load(self)
-        ids = np.arange(self.num_envs)
-        given = []
-        for _ in range(steps):
-            given.append(advice(twin.task, twin.now))
-            twin.robot.command(twin.world, ids, twin.randomization.delayed(ids, given[-1].astype(np.float64)))
-            twin.world.step(ids)
-        return np.stack(given, axis=1)
 
     def twin(self) -> MujocoVectorEnv:
         """Return the private copy in which one may try what would follow; :meth:`load` brings it up to date."""
@@ -367,31 +368,29 @@ class MujocoVectorEnv(VectorEnv[Any, Any, Any]):
         return own + self.costs.arrays() + self.randomization.arrays()
 
     def get_states(self, ids: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the exact states of copies, randomness included."""
-        return [
-            {
-                "arrays": [array[i].copy() for array in self._arrays()],
-                "instance": self._instances[i],
-                "rng": None if (rng := self._rngs[i]) is None else copy.deepcopy(rng.bit_generator.state),
-            }
-            for i in ids
-        ]
+        """Return the exact states of copies, randomness included; each says of what kind of environment it is."""
+        self.refuse_closed()
+        arrays, ids = self._arrays(), copies_of(ids, self.num_envs)
+        return [state_of(self._kind, i, arrays, self._instances[i], self._rngs[i]) for i in ids]
 
     def set_states(self, ids: Sequence[int], states: Sequence[Mapping[str, Any]]) -> tuple[Any, dict[str, Any]]:
         """Restore states of copies.
 
         Returns:
             The observations of all N copies, and the infos of those whose episode is at its start.
+
+        Raises:
+            ValueError: There is not one state a copy, or one is none, or is of another task or robot, or of one with
+                randomisation where here is none, or the other way round. Nothing has changed then.
         """
-        for i, state in zip(ids, states, strict=True):
-            for array, value in zip(self._arrays(), state["arrays"], strict=True):
+        self.refuse_closed()
+        arrays = self._arrays()
+        saved = read_states(self._kind, arrays, ids, states)
+        for i, values, instance, rng in saved:
+            for array, value in zip(arrays, values, strict=True):
                 array[i] = value
-            self._instances[i] = state["instance"]
-            self._rngs[i] = None
-            if state["rng"] is not None:
-                self._rngs[i] = np.random.Generator(np.random.PCG64())
-                self._rngs[i].bit_generator.state = copy.deepcopy(state["rng"])  # type: ignore[union-attr]
-        rows = np.sort(np.asarray(ids, dtype=int))  # as MuJoCo wants them
+            self._instances[i], self._rngs[i] = instance, rng
+        rows = np.array(sorted(each.i for each in saved), dtype=int)  # as MuJoCo wants them
         self._resting[rows] = False
         self.randomization.apply(rows)
         self.world.settle(rows)

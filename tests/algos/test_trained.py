@@ -17,6 +17,7 @@ from tetrathlon.agents.evaluation import evaluate
 from tetrathlon.agents.language import LanguagePolicy
 from tetrathlon.agents.naming import FORMS, PolicyError, make_policy
 from tetrathlon.algos.checkpoint import Checkpoints
+from tetrathlon.algos.trained import trained_kwargs
 
 NAME = "tetrathlon.agents.char_lm:char_lm"
 KWARGS = {"digits": 1, "answer_format": "plain", "max_tokens": 2}
@@ -83,6 +84,18 @@ def test_it_is_evaluated_by_its_name(tmp_path: Path) -> None:
     assert result.policy == f"run:{tmp_path}"
     assert [episode.steps[0].action for episode in result.episodes_played] == ["", "", ""]
     assert "run:DIR" in FORMS
+
+
+def test_the_arguments_of_the_environment_are_those_of_the_run_in_the_same_one(tmp_path: Path) -> None:
+    config = {"algorithm": "GRPO", "env": "tetrathlon/Arithmetic-v0", "kwargs": {"split": "train", **KWARGS}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert trained_kwargs(tmp_path, "tetrathlon/Arithmetic-v0") == KWARGS
+    assert trained_kwargs(tmp_path, "tetrathlon:tetrathlon/Arithmetic-v0") == KWARGS
+    assert trained_kwargs(tmp_path, "tetrathlon/Countdown-v0") == {}
+    (tmp_path / "config.json").write_text(json.dumps({"algorithm": "GRPO", "env": "tetrathlon/Arithmetic-v0"}))
+    assert trained_kwargs(tmp_path, "tetrathlon/Arithmetic-v0") == {}
+    with pytest.raises(PolicyError, match="there is no folder"):
+        trained_kwargs(tmp_path / "nowhere", "tetrathlon/Arithmetic-v0")
 
 
 def without_config(folder: Path) -> None:

@@ -62,7 +62,7 @@ def test_calls_at_the_wrong_time_are_errors() -> None:
         env.step([0.0, 0.0])
     env.close()
     env.close()
-    for call in (env.reset, env.render, lambda: env.step([0.0, 0.0])):
+    for call in (env.reset, env.render, env.expert_action, env.get_state, lambda: env.step([0.0, 0.0])):
         with pytest.raises(gym.error.ClosedEnvironmentError):
             call()
 

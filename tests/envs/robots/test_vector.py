@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 import tetrathlon  # noqa: F401  (registers the ids)
 from tetrathlon.envs.robots.camera import Camera
 from tetrathlon.envs.robots.push import PushToZone, PushToZoneVector
+from tetrathlon.envs.robots.push_fragile import PushFragileVector
 from tetrathlon.envs.spaces import unbatch_info
 from tetrathlon.envs.vector_slots import VectorSlots
 
@@ -170,6 +171,35 @@ class TestStates:
             theirs = other.step(np.repeat(actions, 2, 0))[0][1]
             assert np.array_equal(mine, theirs)
 
+    @pytest.mark.parametrize(
+        ("ids", "count", "message"),
+        [
+            ([0], 2, r"states must be one a copy, got 2 for 1 copies, \[0\]"),
+            ([0, 1], 1, "states must be one a copy, got 1 for 2 copies"),
+            ([1, 1], 2, r"ids must name a copy once, got \[1, 1\]"),
+            ([0, 2], 2, r"ids must be integers from 0 to 1, got \[2\]"),
+            (["a"], 1, r"ids must be a list of integers from 0 to 1, got \['a'\]"),
+            (0, 1, "ids must be a list of integers from 0 to 1, got 0"),
+        ],
+    )
+    def test_a_state_a_copy(self, ids: Any, count: int, message: str) -> None:
+        envs = PushToZoneVector(2, **STATE)
+        envs.reset(seed=0)
+        with pytest.raises(ValueError, match=message):
+            envs.set_states(ids, envs.get_states([0, 1])[:count])
+
+    def test_one_bad_state_changes_no_copy(self) -> None:
+        envs, other = PushToZoneVector(2, **STATE), PushFragileVector(1, **STATE)
+        before = envs.reset(seed=0)[0]
+        other.reset(seed=0)
+        good = envs.get_states([1])[0]
+        said = (
+            r"a state for copy 1 must be what get_state\(\) of PushToZone .* got one of PushFragile with robot='pusher'"
+        )
+        with pytest.raises(ValueError, match=said):
+            envs.set_states([0, 1], [good, other.get_states([0])[0]])
+        assert np.array_equal(envs.set_states([], [])[0], before)
+
     def test_the_expert_s_next_actions_are_those_it_then_gives(self) -> None:
         envs = PushToZoneVector(4, autoreset_mode=AutoresetMode.DISABLED, randomization="strong", **STATE)
         envs.reset(seed=0)
@@ -244,6 +274,75 @@ def test_an_action_that_is_not_finite_holds_still_unpaid() -> None:
 def test_bad_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PushToZone(**arguments)
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_an_argument_that_is_not_there_is_said_with_the_environment(batched: bool) -> None:
+    def made(**arguments: Any) -> Any:
+        name = "tetrathlon/PushToZone-v0"
+        return gym.make_vec(name, 2, **arguments) if batched else gym.make(name, **arguments)
+
+    takes = r"\(it takes .*chunk, end_on_violation, goal_steps, image_size, max_steps, .*wrist_image\)"
+    with pytest.raises(TypeError, match=f"PushToZone has no argument 'imge_size'; did you mean image_size. {takes}"):
+        made(imge_size=32)
+    with pytest.raises(TypeError, match=f"PushToZone has no argument 'task' {takes}") as caught:
+        made(task="push")
+    assert ("autoreset_mode" in str(caught.value)) == batched
+
+
+@pytest.mark.parametrize(
+    ("actions", "got"),
+    [
+        ("x", "'x'"),
+        (None, r"the shape \(\)"),
+        ([[0.0, 0.0]], r"the shape \(1, 2\)"),
+        ([[0.0, 0.0], [0.0]], r"\[\[0.0, 0.0\], \[0.0\]\]"),
+        ([["a", "b"]] * 2, r"\[\['a', 'b'\]"),
+    ],
+)
+def test_actions_that_are_none_are_named(actions: Any, got: str) -> None:
+    envs = PushToZoneVector(2, **STATE)
+    envs.reset(seed=0)
+    with pytest.raises(
+        ValueError, match=rf"actions must be numbers of the shape \(2, 2\), an action a copy, got {got}"
+    ):
+        envs.step(actions)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"seed": 1.5}, "seed must be an integer, or an integer or None a copy, got 1.5"),
+        ({"seed": "12"}, "seed must be an integer, or an integer or None a copy, got '12'"),
+        ({"seed": [1, 2.5]}, r"seed must be an integer, or an integer or None a copy, got \[1, 2.5\]"),
+        ({"seed": [1, 2, 3]}, "seed must be one number or one a copy, got 3 for 2 copies"),
+        ({"options": "index"}, "options must be a dict of some of 'index', .*, got 'index'"),
+    ],
+)
+def test_resets_that_cannot_be_are_named(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PushToZoneVector(2, **STATE).reset(**asked)
+
+
+def test_a_batch_that_was_closed_is_not_played() -> None:
+    envs = gym.make_vec("tetrathlon/PushToZone-v0", 2, **STATE)
+    batch: Any = envs.unwrapped
+    envs.reset(seed=0)
+    states = batch.get_states([0])
+    envs.close()
+    envs.close()
+    calls = (
+        envs.reset,
+        envs.render,
+        batch.expert_action,
+        lambda: envs.step(plays(2, 1)[0]),
+        lambda: batch.call("expert_action"),
+        lambda: batch.get_states([0]),
+        lambda: batch.set_states([0], states),
+    )
+    for call in calls:
+        with pytest.raises(gym.error.ClosedEnvironmentError, match="was closed; make another"):
+            call()
 
 
 def test_observations_are_not_views_of_the_simulation() -> None:
