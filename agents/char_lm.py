@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from tetrathlon.agents.language import LanguagePolicy
+from tetrathlon.envs.arguments import whole
 
 CHARACTERS = "".join(map(chr, range(32, 127))) + "\n"
 """Printable ASCII and the line end."""
@@ -43,14 +44,13 @@ def char_lm(
         **options: Those of :class:`~tetrathlon.agents.language.LanguagePolicy`.
 
     Raises:
-        ValueError: A character comes twice, or a word is empty, or ``heads`` does not divide ``size``.
+        ValueError: A character comes twice, or a word is empty, a number is out of its range, or ``heads`` does not
+            divide ``size``.
     """
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    if len(set(characters)) < len(characters):
-        raise ValueError(f"characters must differ, got {characters!r}")
-    if "" in words:
-        raise ValueError(f"words must not be empty, got {list(words)!r}")
+    size, heads = whole("size", size, 1, 65_536), whole("heads", heads, 1, 65_536)
+    layers, context = whole("layers", layers, 1, 1_000), whole("context", context, 1, 10_000_000)
     if size % heads:
         raise ValueError(f"heads must divide size {size}, got {heads}")
     tokenizer = character_tokenizer(characters, words)
@@ -77,18 +77,39 @@ def char_lm(
     return policy
 
 
-def character_tokenizer(characters: str, words: Sequence[str] = ()) -> Any:
-    """Return a tokenizer whose tokens are ``words``, ``characters``, an unknown one and an end of text."""
+def character_tokenizer(characters: str, words: Sequence[str] = (), special: Sequence[str] = ()) -> Any:
+    """Return a tokenizer whose tokens are ``words``, ``characters``, an unknown one and an end of text.
+
+    Args:
+        characters: The characters.
+        words: What is one token each.
+        special: Tokens that no text is read as.
+
+    Raises:
+        ValueError: A character comes twice, or a word is empty.
+    """
     from tokenizers import Regex, Tokenizer, decoders
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Split
     from transformers import PreTrainedTokenizerFast
 
-    known = dict.fromkeys([_EOS, _UNKNOWN, *characters, *words])
+    if not isinstance(characters, str):
+        raise ValueError(f"characters must be a text, got {characters!r}")
+    if isinstance(words, str) or not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"words must be a list of texts, got {words!r}")
+    if len(set(characters)) < len(characters):
+        raise ValueError(f"characters must differ, got {characters!r}")
+    if "" in words:
+        raise ValueError(f"words must not be empty, got {list(words)!r}")
+    known = dict.fromkeys([_EOS, _UNKNOWN, *special, *characters, *words])
     inner = Tokenizer(WordLevel({word: i for i, word in enumerate(known)}, unk_token=_UNKNOWN))
     pattern = "|".join([*map(re.escape, words), r"[\s\S]"])
     inner.pre_tokenizer = Split(Regex(pattern), "isolated")
     inner.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
-        tokenizer_object=inner, eos_token=_EOS, unk_token=_UNKNOWN, clean_up_tokenization_spaces=False
+        tokenizer_object=inner,
+        eos_token=_EOS,
+        unk_token=_UNKNOWN,
+        clean_up_tokenization_spaces=False,
+        **({"additional_special_tokens": list(special)} if special else {}),
     )

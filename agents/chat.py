@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import count
 from typing import Any
 
+from tetrathlon.agents.dialogue import Dialogue, message_of, with_message
+from tetrathlon.agents.marks import Marks, clean
+from tetrathlon.agents.picture import Picture
 from tetrathlon.agents.tool_manual import with_manual
 
 _THINK, _THINK_END = "<think>", "</think>"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _TURNS = 16
 """Turns of the made-up dialogue that tells whether a template keeps what is long past."""
 
 
 class Rewrites(ValueError):
     """A chat template writes what is past otherwise than before, so that nothing can be appended to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dialogue:
-    """The memory of one episode."""
-
-    ids: tuple[int, ...] = ()
-    """What the model reads and has said, verbatim; where the template wrote the past anew, from there on."""
-    recorded: int = 0
-    """How many of them are in the records of decisions so far."""
-    is_fresh: bool = False
-    """Whether the template wrote the past anew, and no record says so yet."""
-    messages: tuple[dict[str, str], ...] = ()
-    """All messages so far but the system's, worked examples included."""
-    system: str = ""
-    """As the reset's info said."""
-    tools: tuple[Any, ...] = ()
-    """As the reset's info said."""
-    limit: int | None = None
-    """Most tokens of a turn, as the newest info that names one said."""
-    left: int | None = None
-    """How many tokens the episode has left, where the reset's info limited them."""
 
 
 class Chat:
@@ -59,16 +37,22 @@ class Chat:
     Without a template the text is the system message with the tools, the examples and the observation, separated by
     blank lines, and later messages follow as they are.
 
+    A picture stands before the text of its message, which is the user's: templates know no others with pictures. Where
+    the template writes a placeholder, its codes stand; a placeholder that a text spells out is a text.
+
     Args:
         tokenizer: A transformers tokenizer.
         eos: Ids that end a turn.
+        image: The token that the template writes for a picture, and its id; None: it knows no pictures.
     """
 
-    def __init__(self, tokenizer: Any, eos: frozenset[int]) -> None:
+    def __init__(self, tokenizer: Any, eos: frozenset[int], image: tuple[str, int] | None = None) -> None:
         self.tokenizer = tokenizer
         self.eos = eos
+        self.image = image
         control = {i: str(token) for i, token in tokenizer.added_tokens_decoder.items() if token.special}
         control |= {i: tokenizer.convert_ids_to_tokens(i) for i in eos}
+        control |= {} if image is None else {image[1]: image[0]}
         names = sorted((re.escape(name) for name in control.values() if name), key=len, reverse=True)
         self._names = re.compile("|".join(names) or r"(?!)")
         self._thoughtful: dict[str, bool] = {}
@@ -76,7 +60,13 @@ class Chat:
         self._control = set(control) - ({tokenizer.unk_token_id} - eos)
 
     def first(
-        self, system: str, tools: Sequence[Any], past: Sequence[dict[str, Any]], observation: str, role: str = "user"
+        self,
+        system: str,
+        tools: Sequence[Any],
+        past: Sequence[dict[str, Any]],
+        observation: str,
+        role: str = "user",
+        picture: Picture | None = None,
     ) -> tuple[list[int], str]:
         """Return the ids of a whole prompt, and the text with which it opens the answer (``<think>``).
 
@@ -86,6 +76,7 @@ class Chat:
             past: Messages before the observation: worked examples, or all of a dialogue.
             observation: The newest message.
             role: Whose message that is.
+            picture: What it shows.
 
         Raises:
             ValueError: An example is no message, or the chat template refuses the messages or rewrites their text.
@@ -94,24 +85,25 @@ class Chat:
             _check_example(number, message)
         if tools and not self._shows_tools:
             system, tools = with_manual(system, tools), ()
+        said = [*past, message_of(role, observation, picture)]
+        shown = [message["picture"] for message in said if "picture" in message]
         if self.tokenizer.chat_template is None:
-            parts = [system, *(message["content"] for message in past), observation]
-            text = _clean("\n\n".join(part for part in parts if part))
-            return [*self._bos, *self.text(text)], ""
-        said = [*({**message, "role": self._role(message["role"])} for message in past)]
-        said.append({"role": self._role(role), "content": observation})
-        marks = _Marks(self._names, [system, tools, said])
+            return [*self._bos, *self._plain(system, said)], ""
+        said = [self._told(message) for message in said]
+        marks = Marks(self._names, [system, tools, said])
         system, tools, said = (marks.hide(part) for part in (system, tools, said))
         messages = self._begin(system, said)
         prompt = self._render(messages, tools, True)
         self._check_marks(marks, prompt, messages, tools)
         opened = _opened(prompt, self._render(messages, tools, False))
-        ids = self._encode(prompt, marks)
+        ids = self._shown(self._encode(prompt, marks), shown)
         # What the data say is hidden behind marks, so a BOS at the beginning is the template's own.
         wrote = bool(self._bos) and prompt.lstrip().startswith(self.tokenizer.bos_token)
         return ids if wrote else [*self._bos, *ids], opened
 
-    def heard(self, dialogue: Dialogue, role: str, observation: str) -> tuple[Dialogue, str]:
+    def heard(
+        self, dialogue: Dialogue, role: str, observation: str, picture: Picture | None = None
+    ) -> tuple[Dialogue, str]:
         """Return a dialogue with a new message in it, and how the answer to it is opened.
 
         What the model read and said stays as it is, and the message is appended. Where the template would write the
@@ -121,15 +113,16 @@ class Chat:
         Raises:
             ValueError: The chat template refuses the messages or rewrites their text.
         """
-        messages = (*dialogue.messages, {"role": role, "content": observation})
         try:
-            new, opened = self.later(dialogue, role, observation)
+            new, opened = self.later(dialogue, role, observation, picture)
         except Rewrites:
-            new, opened = self.first(dialogue.system, dialogue.tools, dialogue.messages, observation, role)
-            return replace(dialogue, ids=tuple(new), recorded=0, is_fresh=True, messages=messages), opened
-        return replace(dialogue, ids=(*dialogue.ids, *new), messages=messages), opened
+            new, opened = self.first(dialogue.system, dialogue.tools, dialogue.messages, observation, role, picture)
+            dialogue = replace(dialogue, ids=(), recorded=0, is_fresh=True)
+        return replace(with_message(dialogue, role, observation, picture), ids=(*dialogue.ids, *new)), opened
 
-    def later(self, dialogue: Dialogue, role: str, observation: str) -> tuple[list[int], str]:
+    def later(
+        self, dialogue: Dialogue, role: str, observation: str, picture: Picture | None = None
+    ) -> tuple[list[int], str]:
         """Return the ids that a new message adds after the model's last turn, and how they open the answer.
 
         The template is rendered with a stand-in for that turn, and what it writes behind the stand-in is what is
@@ -140,18 +133,18 @@ class Chat:
             ValueError: It refuses the messages or rewrites their text.
         """
         if self.tokenizer.chat_template is None:
-            return self.text(_clean(observation)), ""
+            return self._plain("", [message_of(role, observation, picture)]), ""
         if not self._keeps_the_past:
             raise Rewrites(f"of a dialogue of {_TURNS} turns the chat template leaves out or changes the beginning")
-        role = self._role(role)
+        message = self._told(message_of(role, observation, picture))
+        role = message["role"]
         thought = any(_THINK_END in said["content"] for said in dialogue.messages if said["role"] == "assistant")
         if thought and not self._keeps_thinking(role):
             raise Rewrites(f"with a new {role} message the chat template takes the thinking out of the turns before")
-        marks = _Marks(self._names, [dialogue.system, dialogue.tools, observation])
-        system, tools, observation = (marks.hide(part) for part in (dialogue.system, dialogue.tools, observation))
+        marks = Marks(self._names, [dialogue.system, dialogue.tools, message])
+        system, tools, message = (marks.hide(part) for part in (dialogue.system, dialogue.tools, message))
         before = self._begin(system, [{"role": "user", "content": "x"}])
         turn = [*before, {"role": "assistant", "content": marks.word}]
-        message = {"role": role, "content": observation}
         whole = self._render([*turn, message], tools, True)
         closed = self._render(turn, tools, False)
         self._check_marks(marks, whole, [*turn, message], tools)
@@ -164,12 +157,13 @@ class Chat:
         ):
             raise Rewrites(f"with a new {role} message the chat template changes what it wrote before")
         opened = _opened(whole, self._render([*turn, message], tools, False))
+        shown = [] if picture is None else [picture]
         last = dialogue.ids[-1] if dialogue.ids else None
         name = self.tokenizer.convert_ids_to_tokens(last) if last in self.eos else None
         if name is None or name not in end[1]:  # the turn was cut, or ended in a way that the template does not
-            return self._encode(after[1], marks), opened
+            return self._shown(self._encode(after[1], marks), shown), opened
         # The template's own end of turn was sampled already. It is encoded with what follows, as in a whole prompt.
-        ids = self._encode(after[1][end[1].index(name) :], marks)
+        ids = self._shown(self._encode(after[1][end[1].index(name) :], marks), shown)
         return ids[1:] if ids[0] == last else ids, opened
 
     def text(self, text: str) -> list[int]:
@@ -192,7 +186,7 @@ class Chat:
         """
         if opened:
             text = text[len(opened) :] if text.startswith(opened) else f"{_THINK_END}\n\n{text}"
-        return [*self.text(_clean(text)), *self._end_of_turn()]
+        return [*self.text(clean(text)), *self._end_of_turn()]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of a completion without its special tokens."""
@@ -200,6 +194,55 @@ class Chat:
         if ids and ids[-1] in self.eos:  # one that the tokenizer does not call special goes as well
             ids.pop()
         return self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+    def _plain(self, system: str, said: Sequence[dict[str, Any]]) -> list[int]:
+        """Return the ids of messages without a template: texts with blank lines between, a picture before its own."""
+        runs: list[Any] = [[system]]
+        for message in said:
+            runs += [message["picture"], []] if "picture" in message else []
+            runs[-1].append(message["content"])
+        texts = ["\n\n".join(part for part in run if part) if isinstance(run, list) else "" for run in runs]
+        ids: list[int] = []
+        for run, text in zip(runs, texts, strict=True):
+            ids += self.text(clean(text)) if isinstance(run, list) else run.codes
+        return ids
+
+    def _told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a message as JSON that says whether it shows a picture, with the role that the template knows."""
+        shows = "picture" in message
+        told = {**message, "role": "user" if shows else self._role(message["role"])}
+        return {**told, "picture": True} if shows else told
+
+    def _parted(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a message as the template takes it."""
+        shows = "picture" in message
+        if not shows and (self.image is None or self._takes_strings):
+            return message
+        text = [{"type": "text", "text": message["content"]}] if message["content"] else []
+        parted = {name: value for name, value in message.items() if name != "picture"}
+        return {**parted, "content": [{"type": "image"}] * shows + text}
+
+    @cached_property
+    def _takes_strings(self) -> bool:
+        """Whether the template shows a content that is a string; some know nothing but parts."""
+        from jinja2.exceptions import TemplateError
+
+        try:
+            return "word0x" in self.tokenizer.apply_chat_template(
+                [{"role": "user", "content": "word0x"}], add_generation_prompt=True, tokenize=False
+            )
+        except TemplateError:
+            return False
+
+    def _shown(self, ids: list[int], pictures: Sequence[Picture]) -> list[int]:
+        """Put the codes of pictures where the template wrote placeholders."""
+        if self.image is None:
+            return ids
+        token, token_id = self.image
+        if (count := ids.count(token_id)) != len(pictures):
+            raise ValueError(f"the chat template writes {token!r} {count} times for {len(pictures)} pictures")
+        rest = iter(pictures)
+        return [code for i in ids for code in (next(rest).codes if i == token_id else (i,))]
 
     def _end_of_turn(self) -> list[int]:
         if self.tokenizer.chat_template is not None:
@@ -281,12 +324,15 @@ class Chat:
 
         try:
             return self.tokenizer.apply_chat_template(
-                messages, tools=list(tools) or None, add_generation_prompt=ask, tokenize=False
+                [self._parted(message) for message in messages],
+                tools=list(tools) or None,
+                add_generation_prompt=ask,
+                tokenize=False,
             )
         except TemplateError as error:
             raise ValueError(f"the chat template refuses these messages: {error}") from error
 
-    def _check_marks(self, marks: _Marks, rendered: str, messages: list[dict[str, Any]], tools: Sequence[Any]) -> None:
+    def _check_marks(self, marks: Marks, rendered: str, messages: list[dict[str, Any]], tools: Sequence[Any]) -> None:
         """Raise a ValueError where the template does not copy the stand-ins in ``rendered`` as they are.
 
         It is rendered again with others, of another length. What is shown must be the same; it is not where a
@@ -301,7 +347,7 @@ class Chat:
                 "leave control tokens out of the messages"
             )
 
-    def _encode(self, rendered: str, marks: _Marks) -> list[int]:
+    def _encode(self, rendered: str, marks: Marks) -> list[int]:
         """Encode a rendered template: control tokens count where the template wrote them."""
         if not marks.hidden:
             return self.tokenizer.encode(rendered, add_special_tokens=False)
@@ -314,59 +360,12 @@ class Chat:
         return ids + self.text(marks.show(rendered[at:]))
 
 
-class _Marks:
-    """Stand-ins for control tokens in data, of letters that appear nowhere in it, so that any template copies them."""
-
-    def __init__(self, names: re.Pattern[str], data: Any) -> None:
-        used = set(re.findall("(?:mark|stand|turn)([0-9]+)x", json.dumps(data, ensure_ascii=False)))
-        free = next(number for number in count() if str(number) not in used)
-        self._names = names
-        self._stem = f"mark{free}x"
-        self.other = f"stand{free}x"
-        """What a second set of stand-ins begins with; unlike the first from its first letter on."""
-        self.word = f"turn{free}x"
-        """Stands for a whole turn."""
-        self.hidden: list[str] = []
-
-    def hide(self, data: Any) -> Any:
-        """Return ``data`` (JSON) cleaned, with stand-ins for its control tokens."""
-        if isinstance(data, str):
-            return self._names.sub(self._replace, _clean(data))
-        if isinstance(data, dict):
-            return {self.hide(key): self.hide(value) for key, value in data.items()}
-        if isinstance(data, list | tuple):
-            return [self.hide(value) for value in data]
-        return data
-
-    def swap(self, data: Any) -> Any:
-        """Return what :meth:`hide` gave (JSON) with the second set of stand-ins."""
-        if isinstance(data, str):
-            return data.replace(self._stem, self.other)
-        if isinstance(data, dict):
-            return {self.swap(key): self.swap(value) for key, value in data.items()}
-        if isinstance(data, list | tuple):
-            return [self.swap(value) for value in data]
-        return data
-
-    def show(self, text: str, stem: str | None = None) -> str:
-        """Undo :meth:`hide`."""
-        return re.sub(f"{stem or self._stem}([0-9]+)z", lambda match: self.hidden[int(match.group(1))], text)
-
-    def _replace(self, match: re.Match[str]) -> str:
-        self.hidden.append(match.group())
-        return f"{self._stem}{len(self.hidden) - 1}z"
-
-
 def _check_example(number: int, message: Any) -> None:
     if not isinstance(message, dict):
         raise ValueError(f"example {number} must be a message with 'role' and 'content', got {message!r}")
     for key in ("role", "content"):
         if not isinstance(message.get(key), str):
             raise ValueError(f"{key!r} of example {number} must be a string ('' for nothing), got {message.get(key)!r}")
-
-
-def _clean(text: str) -> str:
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def _opened(prompt: str, without: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tetrathlon.agents.messages import action_of, answers_to, clean, content_of, slot_of, tool_of, turn_of
+from tetrathlon.agents.observed import shows
 from tetrathlon.agents.policy import Acted, slots_of
 from tetrathlon.agents.server import Reply, Server, Usage
 from tetrathlon.agents.told import given, token_limit
@@ -40,7 +41,8 @@ class ChatPolicy:
 
     Of an info it reads what :class:`~tetrathlon.agents.language.LanguagePolicy` reads: ``system``, ``tools``,
     ``examples`` and ``limits["episode_tokens"]`` at an episode's start, and ``limits["tokens"]``. Observations are
-    text, pictures (uint8, sent as PNG), or dicts of them. Tool calls are actions in the Hermes form,
+    text, pictures (uint8, sent as PNG), or dicts of them, whose pictures are left out where an info says
+    ``has_image=False``. Tool calls are actions in the Hermes form,
     ``<tool_call>{json}</tool_call>``, and go back to the server as tool calls, its observations as their answers: each
     of ``info["tool_results"]`` to its own call. Reasoning that a server keeps apart stands in ``<think>`` before the
     action, as environments expect it, and is not sent again.
@@ -167,7 +169,7 @@ class ChatPolicy:
 
 def _heard(observation: Any, old: Conversation | None, info: Mapping[str, Any]) -> Conversation:
     """Return the conversation with the new observation in it."""
-    content = content_of(observation)
+    content = content_of(observation, shown=shows(info))
     limit = token_limit(info, old.limit if old is not None else None)
     if old is not None:
         answers = answers_to(old.messages[-1], content, info.get("tool_results"))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from tetrathlon.agents.intake import inside_of
+from tetrathlon.agents.picture import Picture
+from tetrathlon.agents.sight import Sight
 
 
 class ValueHead(nn.Module):
@@ -49,13 +52,26 @@ class OwnCritic(nn.Module):
         self.trunk = copy.deepcopy(inside.base_model).requires_grad_(True)
         self.head = ValueHead(size, detach=False)
 
-    def forward(self, ids: Tensor, read: Tensor) -> Tensor:
+    def forward(
+        self, ids: Tensor, read: Tensor, sight: Sight | None = None, pictures: Sequence[Picture] = ()
+    ) -> Tensor:
         """Return values [N] of the states before the chosen positions, in the order of ``read.nonzero()``.
 
         Args:
             ids: int [B, T]; what stands behind the last chosen position of a row is not looked at.
             read: bool [B, T], the chosen positions, none of them the first of a row.
+            sight: How the model takes pictures; None: it takes none.
+            pictures: By number, as their codes in ``ids`` are.
         """
         longest = int(read.any(dim=0).nonzero()[-1])
-        out = self.trunk(input_ids=ids[:, :longest], use_cache=False)
+        options: dict[str, Any] = {}
+        ids = ids[:, :longest]
+        if sight is not None:
+            # Behind its last chosen position a row may hold a part of a picture, which no model takes.
+            is_before = read.flip(1).cumsum(1).flip(1)[:, 1 : longest + 1] > 0
+            codes = ids.where(is_before, 0)
+            ids, options = sight.read(codes, pictures)
+            if (axes := sight.positions(codes.tolist(), pictures)) is not None:
+                options["position_ids"] = torch.stack(list(axes), dim=1).to(ids.device)
+        out = self.trunk(input_ids=ids, use_cache=False, **options)
         return self.head(out.last_hidden_state[read[:, 1 : longest + 1]])

@@ -62,7 +62,8 @@ class Decisions:
     cost: Tensor
     """float [B]: what a row costs to evaluate, in tokens, pixels or positions."""
     inputs: Any
-    """The policy's own: a dict of tensors with leading B, or :class:`Inputs`. Algorithms never look inside."""
+    """The policy's own: a dict of tensors with leading B, or of what is indexed and moved as they are, or
+    :class:`Inputs`. Algorithms never look inside."""
     old_logp: Tensor | None = None
     """float [B, T], by the algorithm: under the policy before the update; the ratio is against it."""
     old_value: Tensor | None = None

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -17,49 +16,14 @@ from transformers.cache_utils import DynamicLayer
 
 from tetrathlon.agents.head import output_layer
 from tetrathlon.agents.intake import Intake, inside_of
+from tetrathlon.agents.picture import Picture, numbered, told
+from tetrathlon.agents.sampling import Sampling, draw, stream
+from tetrathlon.agents.sight import Sight
 
 _WORTH_SHARING = 8
 """Fewest tokens of a common beginning that are read apart."""
-_BLOCK = 256
-"""Tokens whose probabilities are added up in float32."""
 # Not every version of transformers has these kinds of cache layers: a state alone, and nothing at all.
 _STATE, _NOTHING = (getattr(cache_utils, name, None) for name in ("LinearAttentionLayer", "DummyLayer"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """How tokens are drawn: from the whole distribution, which is what a policy gradient assumes.
-
-    There is no top-p and no top-k: their samples come from another distribution than the one whose
-    log-probabilities a trainer computes.
-
-    Raises:
-        ValueError: A value is out of range.
-    """
-
-    max_tokens: int = 256
-    """Most tokens a completion has, its EOS included."""
-    temperature: float = 1.0
-    """Divides the logits, for the draw and for the log-probabilities alike; above 0. Unused when greedy."""
-    greedy: bool = False
-    """Take the likeliest token; log-probabilities are those at temperature 1."""
-    seed: int | None = None
-    """Seed of this call alone; None goes on with the engine's own stream."""
-    top_p: float = 1.0
-    """Refused if it is not 1."""
-    top_k: int = 0
-    """Refused if it is not 0."""
-
-    def __post_init__(self) -> None:
-        if self.max_tokens < 0:
-            raise ValueError(f"max_tokens must be at least 0, got {self.max_tokens}")
-        if self.top_p != 1 or self.top_k != 0:
-            raise ValueError(
-                f"top_p must be 1 and top_k 0, got {self.top_p} and {self.top_k}: samples of a cut distribution have "
-                "other log-probabilities than a trainer computes"
-            )
-        if not (math.isfinite(self.temperature) and self.temperature > 0):
-            raise ValueError(f"temperature must be a finite number above 0, got {self.temperature}; greedy=True for 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +60,8 @@ class TorchEngine:
     Prompts are padded on the left and masked, positions count real tokens only, and lengths decide everything,
     so a pad token that is also the EOS does no harm. A prompt that several rows share is read once, and so is what
     all prompts of a batch begin with; rows of one prompt are read once as long as they say the same. Rows that are done
-    leave the batch. Randomness is one uniform number a token,
+    leave the batch. Prompts that show different pictures are different, and what is read once has its pictures read
+    once. Randomness is one uniform number a token,
     drawn from a stream of the row's own, which the call's seed and the row's number choose: what a row samples depends
     neither on how the batch is cut nor on the other rows and their limits (but for the rounding of the model's own
     arithmetic), and the global generators are left alone. A call takes one number from the engine's generator.
@@ -115,6 +80,7 @@ class TorchEngine:
         batch_size: Most rows at once.
         batch_tokens: Most cached tokens at once (rows times the longest prompt and completion); what bounds the
             memory. One row is always run, however long.
+        sight: How the model takes pictures; None: it takes none.
 
     Raises:
         ValueError: A limit is below 1, or the model cannot be read with a transformers ``DynamicCache``.
@@ -131,6 +97,7 @@ class TorchEngine:
         context: int | None = None,
         batch_size: int = 128,
         batch_tokens: int = 65_536,
+        sight: Sight | None = None,
     ) -> None:
         if device is not None or dtype is not None:
             model.to(device=device, dtype=dtype)
@@ -144,6 +111,7 @@ class TorchEngine:
         self.context = math.inf if context is None else context
         self.batch_size = batch_size
         self.batch_tokens = batch_tokens
+        self.sight = sight
         self._generator = torch.Generator().manual_seed(seed)
         self._takes = Intake.of(model)
         inside = inside_of(model)
@@ -170,14 +138,16 @@ class TorchEngine:
         prompts: Sequence[Sequence[int]],
         sampling: Sampling,
         limits: Sequence[int | None] | None = None,
+        pictures: Sequence[Picture] = (),
     ) -> list[Completion]:
         """Complete each of N prompts once; repeat a prompt for more samples of it.
 
         Args:
-            prompts: N lists of ids, none of them empty.
+            prompts: N lists of ids, none of them empty; a picture stands in them by its codes.
             sampling: How to draw.
             limits: Most tokens of each row, below ``sampling.max_tokens``; None in it: no limit of its own. One below
                 0 counts as 0.
+            pictures: At least those of the prompts.
 
         Returns:
             N completions in the order of the prompts. A prompt that leaves no room in the context stops with
@@ -188,7 +158,7 @@ class TorchEngine:
             TypeError: A limit is not an integer.
             FloatingPointError: The model's logits are NaN.
         """
-        rows = [tuple(prompt) for prompt in prompts]
+        rows, pictures = numbered(prompts, pictures)
         if not all(rows):
             raise ValueError(f"prompt {rows.index(())} is empty; a model needs at least one token")
         caps = [sampling.max_tokens] * len(rows)
@@ -211,7 +181,7 @@ class TorchEngine:
         try:
             with output_layer(self.model):
                 for chunk in self._chunks(rows, caps):
-                    self._complete(chunk, rows, caps, sampling, seed, done)
+                    self._complete(chunk, rows, caps, sampling, seed, done, pictures)
         finally:
             self.model.train(training)
         return done
@@ -238,23 +208,23 @@ class TorchEngine:
         sampling: Sampling,
         seed: int | None,
         done: list[Completion],
+        pictures: Sequence[Picture],
     ) -> None:
         """Generate for the B rows of ``chunk`` into ``done``."""
         device = self.device
         states = {row: number for number, row in enumerate(dict.fromkeys(rows[i] for i in chunk))}
         cache: Any = DynamicCache(config=self.model.config)
-        logits, mask = self._read(list(states), cache)
-        position = mask.sum(1, keepdim=True)  # [U, 1]
+        logits, mask, position = self._read(list(states), cache, pictures)
         live = list(chunk)
         # Rows that have said the same so far are in one state, which is read once; they part where they draw apart.
         state = [states[rows[i]] for i in live]
-        streams = {} if seed is None or sampling.greedy else {i: _stream(seed, i) for i in chunk}
+        streams = {} if seed is None or sampling.greedy else {i: stream(seed, i) for i in chunk}
         precision = torch.float32 if device.type == "mps" else torch.float64
         step = 0
         while True:
             uniform = torch.tensor([streams[i].random() for i in live if streams], dtype=precision, device=device)
             at = torch.tensor(state, device=device)
-            tokens, logps = _draw(logits, at, sampling, uniform if streams else None)
+            tokens, logps = draw(logits, at, sampling, uniform if streams else None)
             new: dict[tuple[int, int], int] = {}  # (state before, token) -> state
             keep: list[tuple[int, int]] = []  # (row, its state)
             for i, old, token, logp in zip(live, state, tokens.tolist(), logps.tolist(), strict=True):
@@ -279,11 +249,13 @@ class TorchEngine:
             position = position + 1
             step += 1
 
-    def _read(self, prompts: list[tuple[int, ...]], cache: Any) -> tuple[Tensor, Tensor]:
+    def _read(
+        self, prompts: list[tuple[int, ...]], cache: Any, pictures: Sequence[Picture]
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Read U different prompts into ``cache``; what they all begin with is read once.
 
         Returns:
-            The float32 logits [U, V] after each prompt, and the mask [U, L] of real tokens.
+            The float32 logits [U, V] after each prompt, the mask [U, L] of real tokens, and the next position [U, 1].
         """
         device = self.device
         # Padding then lies between the beginning and the rest. Full attention does not mind; a sliding window, which
@@ -292,9 +264,11 @@ class TorchEngine:
         shared = _shared_prefix(prompts) if full and len(prompts) > 1 else 0
         if shared < _WORTH_SHARING:
             shared = 0
+        axes = None if self.sight is None else self.sight.positions(prompts, pictures)
         if shared:
             prefix = torch.tensor([prompts[0][:shared]], device=device)
-            self._forward(prefix, torch.ones_like(prefix), torch.arange(shared, device=device)[None], cache)
+            begun = torch.arange(shared, device=device)[None] if axes is None else axes[0][:, None, :shared].to(device)
+            self._forward(prefix, torch.ones_like(prefix), begun, cache, pictures)
             # The one selection of rows that every kind of cache layer has.
             cache.reorder_cache(torch.zeros(len(prompts), dtype=torch.long, device=device))
         rests = [prompt[shared:] for prompt in prompts]
@@ -303,16 +277,29 @@ class TorchEngine:
         mask = torch.tensor(
             [[1] * shared + [0] * (width - len(rest)) + [1] * len(rest) for rest in rests], device=device
         )
+        position = mask.sum(1, keepdim=True)
         positions = (mask.cumsum(1) - 1).clamp(min=0)[:, shared:]
-        logits = self._forward(ids, mask, positions, cache)
+        if axes is not None:
+            places = [F.pad(own[:, shared:], (width - own.shape[1] + shared, 0)) for own in axes]
+            positions = torch.stack(places, dim=1).to(device)
+            position = torch.stack([own.max() + 1 for own in axes])[:, None].to(device)
+        logits = self._forward(ids, mask, positions, cache, pictures)
         # A state in the model itself would stay as it is when rows are selected, and lead into the next call.
         if not all(_holds_state(layer) for layer in cache.layers if type(layer) is _STATE):
             raise _own_cache(self.model)
-        return logits, mask
+        return logits, mask, position
 
-    def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: Any) -> Tensor:
-        """Return the float32 logits [B, V] after the last of ``ids`` [B, L]; ``cache`` grows by L."""
+    def _forward(
+        self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: Any, pictures: Sequence[Picture] = ()
+    ) -> Tensor:
+        """Return the float32 logits [B, V] after the last of ``ids`` [B, L]; ``cache`` grows by L.
+
+        Positions are [B, L], or [A, B, L] where they have A parts.
+        """
         options: dict[str, Any] = {self._takes.cache: cache}
+        if self.sight is not None:
+            ids, seen = self.sight.read(ids, pictures)
+            options |= seen
         if ids.shape[1] == 1 and cache.layers and all(type(layer) in (_STATE, _NOTHING) for layer in cache.layers):
             # Nothing but states: a mask of the whole past says nothing to them, and Mamba, whose mask is as long as
             # the ids that it is given, would stretch the one new token over all places of it. Models that have
@@ -343,45 +330,6 @@ def _shared_prefix(prompts: list[tuple[int, ...]]) -> int:
     """Return how many tokens all prompts begin with, leaving at least one to each."""
     first, last = min(prompts), max(prompts)  # what these two share, all share
     most = min(map(len, prompts)) - 1
-    return next((k for k in range(most) if first[k] != last[k]), most)
-
-
-def _draw(logits: Tensor, state: Tensor, sampling: Sampling, uniform: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Choose a token a row by inverting the distribution function at ``uniform`` [B]; greedy without it.
-
-    Args:
-        logits: float32 [U, V].
-        state: int [B]: which of the U distributions a row draws from.
-        sampling: How to draw.
-        uniform: Numbers from 0 to 1, [B].
-
-    Returns:
-        Ids [B] and their log-probabilities [B].
-    """
-    if uniform is None:
-        logp = logits.log_softmax(-1)
-        tokens = logp.argmax(-1)[state]
-    else:
-        logp = (logits if sampling.temperature == 1 else logits / sampling.temperature).log_softmax(-1)
-        # First the block, then the token in it. Sums are in double precision: a float32 sum over 10^5 tokens is off by
-        # more than a rare token's probability; over one block it is not.
-        blocks = F.pad(logp.exp(), (0, -logp.shape[-1] % _BLOCK)).unflatten(-1, (-1, _BLOCK))  # [U, K, block]
-        ends = blocks.sum(-1).to(uniform.dtype).cumsum(-1)[state]  # [B, K]
-        # Below the end, so that no rounding picks a token of probability 0 behind it.
-        point = _below(uniform[:, None] * ends[:, -1:], ends[:, -1:])
-        block = torch.searchsorted(ends, point, right=True).clamp(max=ends.shape[1] - 1)  # [B, 1]; NaN is behind all
-        start, end = F.pad(ends, (1, 0)).gather(1, block), ends.gather(1, block)
-        inside = blocks[state, block[:, 0]].to(uniform.dtype).cumsum(-1)  # [B, block]
-        # In its own measure: the two sums of a block differ by rounding.
-        within = _below((point - start) / (end - start) * inside[:, -1:], inside[:, -1:])
-        tokens = (block * _BLOCK + torch.searchsorted(inside, within, right=True))[:, 0].clamp(max=logp.shape[-1] - 1)
-    return tokens, logp[state, tokens]
-
-
-def _below(point: Tensor, end: Tensor) -> Tensor:
-    return torch.minimum(point, torch.nextafter(end, torch.zeros_like(end)))
-
-
-def _stream(seed: int, row: int) -> np.random.Generator:
-    """Return the uniform numbers of one row of one call; Philox takes the two as a key, so no two streams meet."""
-    return np.random.Generator(np.random.Philox(key=np.array([seed % 2**64, row], dtype=np.uint64)))
+    shared = next((k for k in range(most) if first[k] != last[k]), most)
+    inside = first[shared]
+    return shared if inside >= 0 else max(shared - int(told(torch.tensor(inside))[1]), 0)  # no picture is cut

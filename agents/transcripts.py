@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tetrathlon.agents.chat import Chat, Dialogue
+from tetrathlon.agents.chat import Chat
 from tetrathlon.agents.decisions import Last, Learn, Width
+from tetrathlon.agents.dialogue import Dialogue, with_message
+from tetrathlon.agents.observed import observed
+from tetrathlon.agents.picture import Picture
+from tetrathlon.agents.sight import Sight, looked_at
 from tetrathlon.envs.episode import Episode
 
 
@@ -20,7 +24,9 @@ class Transcript:
     episode: Episode
     """The episode, up to the last step that the row holds."""
     ids: list[int] = field(default_factory=list)
-    """Everything that was given and said, [L]."""
+    """Everything that was given and said, [L]; pictures by their codes."""
+    pictures: tuple[Picture, ...] = ()
+    """Those that were shown."""
     widths: list[Width | int] = field(default_factory=list)
     """As :func:`~tetrathlon.agents.decisions.layout` takes them."""
     logps: list[float] = field(default_factory=list)
@@ -37,10 +43,12 @@ class Transcriber:
     Args:
         chat: The chat template.
         start: Ids that stand for an empty text.
+        sight: How the model takes pictures; None: it takes none.
     """
 
-    def __init__(self, chat: Chat, start: Sequence[int]) -> None:
+    def __init__(self, chat: Chat, start: Sequence[int], sight: Sight | None = None) -> None:
         self.chat = chat
+        self.sight = sight
         self.start = list(start)
 
     def transcripts(self, episode: Episode, learn: Learn, last: Last) -> list[Transcript]:
@@ -73,11 +81,10 @@ class Transcriber:
             row.ids += said
             ids = (*heard.ids, *said)
             dialogue = replace(
-                heard,
+                with_message(heard, "assistant", said_text),
                 ids=ids,
                 recorded=len(ids) if own is not None else heard.recorded,
                 is_fresh=False,
-                messages=(*heard.messages, {"role": "assistant", "content": said_text}),
             )
             decides = {"own": own is not None, "label": is_label, "action": True}[learn]
             row.widths.append((len(row.ids) - len(said) - laid, len(said)) if decides else (len(row.ids) - laid, 0))
@@ -94,6 +101,7 @@ class Transcriber:
 
     def _give(self, row: Transcript, before: Dialogue | None, heard: Dialogue) -> None:
         """Write into a row what is new of what the model read."""
+        row.pictures = heard.pictures
         old = () if before is None else before.ids
         if heard.ids[: len(old)] == old:
             row.ids += heard.ids[len(old) :]
@@ -105,9 +113,11 @@ class Transcriber:
         self, dialogue: Dialogue | None, number: int, info: dict[str, Any], observation: Any, own: dict[str, Any]
     ) -> Dialogue:
         """Return the dialogue in which the policy decided, by its own record."""
-        prompt = own["prompt"].tolist()
         if dialogue is None:
-            return replace(self._begun(info, observation), ids=tuple(prompt))
+            begun = self._begun(info, observation)
+            return replace(begun, ids=tuple(_prompt(own, begun.pictures, number)))
+        heard = with_message(dialogue, info.get("role") or "user", *self._observed(observation, info))
+        prompt = _prompt(own, heard.pictures, number)
         is_fresh = bool(own.get("fresh", False))
         given = prompt if is_fresh else [*dialogue.ids[: dialogue.recorded], *prompt]
         if not is_fresh and tuple(given[: len(dialogue.ids)]) != dialogue.ids:
@@ -115,20 +125,37 @@ class Transcriber:
                 f"the record of step {number} does not go on where the episode was: its prompt holds {len(given)} ids, "
                 f"of which the first {len(dialogue.ids)} should be those of the steps before"
             )
-        role = info.get("role") or "user"
-        messages = (*dialogue.messages, {"role": role, "content": observation})
-        return replace(dialogue, ids=tuple(given), messages=messages)
+        return replace(heard, ids=tuple(given))
 
     def _heard(self, dialogue: Dialogue | None, info: dict[str, Any], observation: Any) -> tuple[Dialogue, str]:
         if dialogue is not None:
-            return self.chat.heard(dialogue, info.get("role") or "user", observation)
+            return self.chat.heard(dialogue, info.get("role") or "user", *self._observed(observation, info))
         begun = self._begun(info, observation)
-        added, opened = self.chat.first(begun.system, begun.tools, begun.messages[:-1], observation)
+        text, picture = self._observed(observation, info)
+        added, opened = self.chat.first(begun.system, begun.tools, begun.messages[:-1], text, picture=picture)
         return replace(begun, ids=tuple(added or self.start)), opened
 
     def _begun(self, info: dict[str, Any], observation: Any) -> Dialogue:
-        return Dialogue(
-            messages=(*(info.get("examples") or ()), {"role": "user", "content": observation}),
+        dialogue = Dialogue(
+            messages=tuple(info.get("examples") or ()),
             system=info.get("system") or "",
             tools=tuple(info.get("tools") or ()),
         )
+        return with_message(dialogue, "user", *self._observed(observation, info))
+
+    def _observed(self, observation: Any, info: dict[str, Any]) -> tuple[str, Picture | None]:
+        text, array = observed(observation, info)
+        return text, looked_at(self.sight, array)
+
+
+def _prompt(own: dict[str, Any], pictures: Sequence[Picture], number: int) -> list[int]:
+    """Return what a record was given, with the codes of pictures where they stood."""
+    prompt: list[int] = own["prompt"].tolist()
+    for at, which in own["pictures"].tolist() if "pictures" in own else ():
+        if which >= len(pictures) or tuple(prompt[at : at + len(pictures[which].ids)]) != pictures[which].ids:
+            raise ValueError(
+                f"the record of step {number} has picture {which} at id {at}, which is not how this policy reads what "
+                f"the episode showed until then ({len(pictures)} pictures)"
+            )
+        prompt[at : at + len(pictures[which].ids)] = pictures[which].codes
+    return prompt

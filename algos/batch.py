@@ -19,7 +19,7 @@ from tetrathlon.algos.losses import clipped_surrogate, entropy_bonus, total, val
 from tetrathlon.algos.options import Options
 from tetrathlon.algos.ratios import log_ratio, truncated_weights
 from tetrathlon.algos.segments import Level, Segments
-from tetrathlon.algos.shaping import at_last, kl_penalty, overlong_penalty, without_cut
+from tetrathlon.algos.shaping import at_last, kl_penalty, overlong_penalty, pair_gain, without_cut
 
 MAXIMA = ("ratio_error", "sampler_drift")
 """What is watched of which the largest counts, not the sum: how far the ratio is from 1, and how far the sampler's
@@ -106,6 +106,9 @@ def prepare(
             price = kl_penalty(batch.old_logp, batch.ref_logp, mask, coef=options.kl_coef, estimator=options.estimator)
             reward = torch.where(mask, reward + price, reward)
             score = score + price.sum(dim=1)
+    if batch.pair is not None:
+        gain = pair_gain(score, batch.group, batch.pair).to(score.dtype)
+        reward, score = reward + at_last(gain, mask), score + gain
     if options.overlong_limit is not None:
         late = overlong_penalty(mask.sum(dim=1), limit=options.overlong_limit, cache=options.overlong_cache)
         late = late.to(score.dtype)

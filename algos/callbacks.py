@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 from tetrathlon.agents.evaluation import evaluate
+from tetrathlon.agents.result import Result
 from tetrathlon.agents.trainable import TrainablePolicy
 
 _MOST_SLOTS = 64
@@ -76,13 +77,22 @@ class Evaluate:
         if "test/reward" not in metrics:
             self._look(metrics)
 
-    def _look(self, metrics: dict[str, float]) -> None:
+    def _look(self, metrics: dict[str, float]) -> Result:
+        result = self._play({})
+        found = result.success
+        if found["mean"] is not None:
+            metrics |= {"test/success": found["mean"], "test/low": found["low"], "test/high": found["high"]}
+        metrics["test/reward"] = result.reward["mean"] if result.reward["mean"] is not None else math.nan
+        return result
+
+    def _play(self, more: Mapping[str, Any]) -> Result:
+        """Play the instances, with more constructor arguments; the policy's streams of samples stay where they are."""
         state = self.policy.state_dict()
         streams = {name: value for name, value in state.items() if name.endswith("_extra_state")}
         result = evaluate(
             self.policy,
             self.env_id,
-            kwargs=self.kwargs,
+            kwargs={**self.kwargs, **more},
             episodes=self.episodes,
             greedy=self.greedy,
             split=self.split,
@@ -90,10 +100,7 @@ class Evaluate:
         )
         if streams:
             self.policy.load_state_dict(streams, strict=False)
-        found = result.success
-        if found["mean"] is not None:
-            metrics |= {"test/success": found["mean"], "test/low": found["low"], "test/high": found["high"]}
-        metrics["test/reward"] = result.reward["mean"] if result.reward["mean"] is not None else math.nan
+        return result
 
 
 class EarlyStop:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from tetrathlon.agents.naming import PolicyError, make_policy
+from tetrathlon.agents.observed import is_visual
 from tetrathlon.agents.policy import Acted, Policy
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos.imitation import BC
@@ -15,6 +16,7 @@ from tetrathlon.algos.imitation import BC
 _STEPS = 100
 _CONTROL: dict[str, Any] = {"updates": 20, "lr": 1e-3}  # the learning rate falls from one update to the next
 _LANGUAGE: dict[str, Any] = {"updates": 4, "lr": 2e-3}
+_VISUAL: dict[str, Any] = {"updates": 4, "lr": 1e-3}
 _CONTEXT = 512
 _NUMBERS: dict[str, Any] = {"hidden": [256, 256], "activation": "relu", "normalize_observations": True}
 
@@ -73,8 +75,9 @@ class ClonedPolicy:
 def cloned_policy(episodes: str, env: Any, *, seed: int = 0, temperature: float = 1.0) -> ClonedPolicy:
     """Return a policy that will be cloned.
 
-    It is ``control``; ``vla`` where an instruction is part of what is seen; or ``char`` where the task is in text and
-    has words that a small model may read and say whole.
+    It is ``control``; ``vla`` where an instruction is part of what is seen; ``tiny-vlm`` where pictures are shown
+    beside text and text is answered; or ``char`` where the task is in text and has words that a small model may read
+    and say whole.
 
     Args:
         episodes: How many the expert plays.
@@ -97,6 +100,8 @@ def cloned_policy(episodes: str, env: Any, *, seed: int = 0, temperature: float 
 
 def _starting(env: Any, told: str, seed: int) -> tuple[Policy, dict[str, Any]]:
     """Return what will learn, and how."""
+    if is_visual(env.observation_space, env.action_space):
+        return make_policy("tiny-vlm", env, seed=seed), _VISUAL
     if getattr(env.unwrapped, "words", ()):
         return make_policy("char", env, seed=seed, arguments={"context": _CONTEXT}), _LANGUAGE
     try:

@@ -57,6 +57,8 @@ class Play:
     solved_weight: float = 1.0
     """With ``instances``: chance that a start whose whole group succeeded the last time is played when its turn comes;
     it teaches nothing more."""
+    variants: tuple[str, ...] = ()
+    """Reset option ``variant``, where an environment has one: each start is played in each of them, a group each."""
     split: str = "train"
     """Which instances, where the environment has splits."""
     seed: int = 0
@@ -74,6 +76,12 @@ class Play:
             )
         if self.max_staleness and not self.resample:
             raise ValueError(f"max_staleness={self.max_staleness} is of groups left over by resample, which is 0")
+        if self.variants and (self.resample or self.horizon or self.groups % len(self.variants)):
+            raise ValueError(
+                f"variants={self.variants!r} are played side by side; groups must be a multiple of "
+                f"{len(self.variants)}, and horizon and resample 0, got {self.groups}, {self.horizon} and "
+                f"{self.resample}"
+            )
         if not 0 <= self.solved_weight <= 1:
             raise ValueError(f"solved_weight must be from 0 to 1, got {self.solved_weight!r}")
         if self.solved_weight < 1 and not self.instances:
@@ -235,13 +243,16 @@ class Collector:
 
     def _queue(self, groups: int | None) -> Iterator[Start]:
         """Give the starts of ``groups`` groups; None: without an end."""
+        ways: list[dict[str, Any] | None] = [{"variant": variant} for variant in self.play.variants]
+        ways = ways or [None]
         given = 0
         while groups is None or given < groups:
             seed = self.starts.next() if self._slots.seeded else None
-            group = None if self.play.horizon else self.starts.cursor
-            given += 1
-            for _ in range(self.play.group_size):
-                yield Start(seed=seed, group=group)
+            for way, options in enumerate(ways):
+                group = None if self.play.horizon else self.starts.cursor * len(ways) + way
+                given += 1
+                for _ in range(self.play.group_size):
+                    yield Start(seed=seed, options=options, group=group)
 
     def _score(self, episodes: Sequence[Episode]) -> None:
         """Pay what the scorers say at the last step, as a term of its own."""

@@ -96,7 +96,7 @@ class DAgger(Imitation):
         self.proxy = proxy
         given = Dataset("label")
         if demonstrations is not None:
-            given.add(map(labelled, read(demonstrations, policy)))
+            given.add(map(labelled, read(demonstrations, policy, env_id)))
         self._given = given.digest if len(given) else None
         super().__init__(policy, env_id, expert=expert, **others)
         self.dataset.add(given.episodes)

@@ -7,25 +7,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.envs.episode import Episode, load_episodes
+from tetrathlon.envs.registry import known_id
 
 Demonstrations = Sequence[Episode] | str | os.PathLike[str]
 """Episodes, or a folder of them, as ``tetrathlon record`` writes it."""
 
 
-def read(given: Demonstrations, policy: TrainablePolicy) -> list[Episode]:
+def read(given: Demonstrations, policy: TrainablePolicy, env_id: str = "") -> list[Episode]:
     """Return demonstrations as a policy learns them.
 
     Where it decides chunks, [K, A], and single actions were demonstrated, [A], they become chunks; see :func:`windows`.
 
+    Args:
+        given: The demonstrations.
+        policy: Who learns them.
+        env_id: The environment that they are learnt for; empty: whichever.
+
     Raises:
-        ValueError: There is no step in them.
+        ValueError: There is no step in them, or one is of another environment.
         OSError: They cannot be read.
     """
     episodes = load_episodes(Path(given)) if isinstance(given, str | os.PathLike) else list(given)
+    if env_id:
+        _check_env(episodes, env_id)
     first = next((step.action for episode in episodes for step in episode.steps), None)
     if first is None:
         raise ValueError(f"there is no step in these demonstrations: {given!r:.200}")
@@ -33,6 +42,25 @@ def read(given: Demonstrations, policy: TrainablePolicy) -> list[Episode]:
     if len(shape) > 1 and np.shape(first) == shape[1:]:
         return [windows(episode, shape[0]) for episode in episodes]
     return episodes
+
+
+def _check_env(episodes: Sequence[Episode], env_id: str) -> None:
+    """Refuse episodes that say that they are of another environment."""
+    wanted = _full_id(env_id)
+    for number, episode in enumerate(episodes):
+        if episode.env and _full_id(episode.env) != wanted:
+            raise ValueError(
+                f"demonstrations must be of {wanted}, and episode {number} is of {episode.env}; an episode whose env "
+                "is empty is taken for whatever is learnt"
+            )
+
+
+def _full_id(env_id: str) -> str:
+    name = env_id.rpartition(":")[2]  # module:id is what that module registers as id
+    try:
+        return known_id(name)
+    except gym.error.Error:
+        return name
 
 
 def windows(episode: Episode, length: int) -> Episode:

@@ -183,7 +183,8 @@ class BC(Imitation):
         **others: As :class:`Imitation` takes them.
 
     Raises:
-        ValueError: There is nothing in the demonstrations, or an expert is given beside them.
+        ValueError: There is nothing in the demonstrations, or they are of another environment, or an expert is given
+            beside them.
         OSError: They cannot be read.
     """
 
@@ -200,7 +201,7 @@ class BC(Imitation):
         self._given: Dataset | None = None
         if demonstrations is not None:
             self._given = Dataset("action")
-            self._given.add(read(demonstrations, policy))
+            self._given.add(read(demonstrations, policy, env_id))
         super().__init__(policy, env_id, **others)
         if self._given is not None:
             self.dataset = self._given

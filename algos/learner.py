@@ -142,6 +142,8 @@ class Learner:
         self._skipped = 0
         batch = self.policy.collate(rows)
         batch.policy_version = torch.tensor([version for _, version in kept], dtype=torch.long)[batch.source]
+        if options.pair_reward:
+            batch.pair = _pairs(rows)[batch.source]
         batch = batch.to(self.device)
         if self.reward_scale is not None:
             batch.reward = self.reward_scale.scaled(batch, rows)
@@ -293,6 +295,12 @@ class Learner:
         self._generator.set_state(state["generator"])
         self.round = state["round"]
         self._set_temperature()
+
+
+def _pairs(rows: Rows) -> Tensor:
+    """Return int [B]: rows of one start, in whatever variant, are a pair."""
+    numbers: dict[int | None, int] = {}
+    return torch.tensor([numbers.setdefault(row[0].seed, len(numbers)) for row in rows], dtype=torch.long)
 
 
 def _said(batch: Decisions, options: Options, update: int) -> dict[str, float]:

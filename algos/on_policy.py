@@ -74,6 +74,11 @@ class OnPolicy(Trainer[Learner]):
                 raise ValueError(
                     f"advantage={self.advantage!r} compares episodes of a group; group_size must be at least 2, got 1"
                 )
+            if self.pair_reward and len(self.variants) < 2:
+                raise ValueError(
+                    f"pair_reward pays for being right in several variants; variants must name two or more, got "
+                    f"{self.variants!r}"
+                )
             if self.max_staleness and self.importance_cap is None:
                 raise ValueError(
                     f"max_staleness={self.max_staleness} lets old episodes in; give importance_cap, which corrects them"

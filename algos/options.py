@@ -74,6 +74,9 @@ class Options:
     mask_cut: bool = False
     """Whether episodes that a length limit cut leave the loss (overlong filtering: DAPO, section 3.4)."""
 
+    pair_reward: bool = False
+    """Whether an episode is paid its reward times the mean reward of the groups that began at the same start in other
+    variants, so that a picture and its twin must both be right; needs ``variants``."""
     overlong_limit: int | None = None
     """From how many decisions on an episode is paid 1 less, a soft penalty that begins ``overlong_cache`` earlier
     (DAPO, eq. 13); None: there is none."""

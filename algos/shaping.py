@@ -107,6 +107,41 @@ def length_reward(length: Tensor, correct: Tensor, group: Tensor) -> Tensor:
     return torch.where(high == low, 0.0, torch.where(correct, rank, rank.clamp(max=0)))
 
 
+@torch.no_grad()
+def pair_gain(score: Tensor, group: Tensor, pair: Tensor) -> Tensor:
+    r"""Return what makes the reward of each row that of its pair: of a picture and its twin both must be right.
+
+    .. math:: r_i \left(\bar r_{other} - 1\right)
+
+    With it a row is paid its reward times the mean reward of the other groups of its pair, so that for rewards of 0 and
+    1 the expected gradient of both groups together is that of the chance that both are right, p q: of a group it is
+    q \nabla p, and of the other p \nabla q.
+
+    Args:
+        score: float [B], rewards of the rows; NaN where one says nothing.
+        group: int [B]; rows of one group began alike.
+        pair: int [B]; groups of one pair are to be right together. A pair of one group stays as it is.
+
+    Returns:
+        float [B], NaN where the score is.
+    """
+    score = floating(score)
+    names, member = torch.unique(group, return_inverse=True)
+    said = ~score.isnan()
+    zeros = score.new_zeros(len(names))
+    total = zeros.index_add(0, member, score.nan_to_num())
+    count = zeros.index_add(0, member, said.to(score.dtype))
+    mean = total / count.clamp(min=1)
+    of_pair = torch.zeros_like(names).index_copy(0, member, pair)
+    _, pairs = torch.unique(of_pair, return_inverse=True)
+    counted = (count > 0).to(score.dtype)
+    sums = score.new_zeros(int(pairs.max()) + 1).index_add(0, pairs, mean * counted)[pairs]
+    groups = score.new_zeros(int(pairs.max()) + 1).index_add(0, pairs, counted)[pairs]
+    others = groups - counted
+    partner = torch.where(others > 0, (sums - mean * counted) / others.clamp(min=1), 1.0)
+    return score * (partner[member] - 1)
+
+
 def length_cost(length: Tensor, *, coef: float, free: int = 0) -> Tensor:
     """Return a cost for each decision beyond ``free``.
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 import tetrathlon
+from tetrathlon.agents.dependence import dependence
 from tetrathlon.agents.evaluation import evaluate
 from tetrathlon.agents.naming import PolicyError, make_policy
 from tetrathlon.agents.policy import Policy
@@ -261,7 +262,17 @@ class _Bench:
             on_episode=tick,
         )
         # The evaluation of a model that was made before does not know what it is called here.
-        facts = {**result.to_json(), "policy": cell.policy, "entry": entry.name}
+        facts = {**result.to_json(), "policy": cell.policy, "entry": entry.name, "dependence": None}
+        if entry.domain == "vision" and result.episodes_played:
+            looked = dependence(
+                self.made.get(cell.policy, cell.policy),
+                entry.env,
+                kwargs=entry.kwargs,
+                full=result.episodes_played,
+                split=entry.split,
+                seed=cell.seed,
+            )
+            facts["dependence"] = looked.as_dict()
         self.ledger.keep(cell, {**facts, "outcomes": outcomes_of(result)})
 
 

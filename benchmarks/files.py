@@ -44,6 +44,7 @@ _ROW: Mapping[str, Any] = {
     "lengths": {"unit": str, "success": _NUMBER | None, "failure": _NUMBER | None},
     "tokens": _NUMBER | None,
     "costs": dict,
+    "dependence": dict | None,
     "stop_reasons": dict,
     "grader_errors": int,
     "crashes": int,

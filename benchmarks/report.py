@@ -10,8 +10,9 @@ from typing import Any
 
 from tetrathlon.benchmarks import plots
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line, visible
-from tetrathlon.benchmarks.files import load_results
 from tetrathlon.benchmarks.page import dot, facts, page, table
+from tetrathlon.benchmarks.report_run import Run
+from tetrathlon.benchmarks.report_tables import costs, looks
 from tetrathlon.benchmarks.results import CEILING, FLOOR
 from tetrathlon.benchmarks.table import means
 from tetrathlon.benchmarks.view import Pictures, episode_html, write_view
@@ -25,76 +26,6 @@ _WHAT = ("success", "normalised")
 _UNITS = {"tokens": "tokens a reply", "characters": "characters a reply", "steps": "steps an episode"}
 
 
-class _Run:
-    """What ``results.json`` holds, by the questions that both reports ask."""
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-        path = self.folder / "results.json"
-        if not path.exists():
-            raise FileNotFoundError(f"{self.folder} holds no results.json; give the folder of a finished bench")
-        self.results = load_results(path)
-        self.rows: list[dict[str, Any]] = self.results["entries"]
-        self.aggregate: dict[str, Any] = self.results["aggregate"]
-        there = [p["name"] for p in self.results["policies"] if p["name"] in self.aggregate]
-        self.models = [name for name in there if name not in (FLOOR, CEILING)]
-        self.policies = self.models + [name for name in there if name in (FLOOR, CEILING)]
-        """Models first: on a narrow screen the others are a swipe away."""
-        self.missing = [p for p in self.results["policies"] if not p["available"] and p["reason"]]
-        self.names = list(dict.fromkeys(row["name"] for row in self.rows))
-        self.number = {name: i + 1 for i, name in enumerate(self.names)}
-        self.by = {(row["name"], row["policy"]): row for row in self.rows}
-        self.series = plots.series(self.policies)
-        self.focus = (self.models or self.policies[:1] or [None])[0]
-        """Whose episodes are shown."""
-
-    @property
-    def title(self) -> str:
-        return f"{self.results['suite']} suite, version {self.results['version']}"
-
-    def left_out(self) -> list[str]:
-        """Return what was not measured, in sentences."""
-        said = [f"{p['name']} was unavailable: {p['reason']}." for p in (*self.missing, *self.results["unavailable"])]
-        lost = [
-            f"{row['name']}, {row['policy']}: {row['grader_errors']} grader failures, {row['crashes']} crashes"
-            for row in self.rows
-            if row["grader_errors"] or row["crashes"]
-        ]
-        if lost:
-            more = f"; and {len(lost) - 6} more" if len(lost) > 6 else ""
-            said.append(f"Episodes that are left out: {'; '.join(lost[:6])}{more}.")
-        return said
-
-    def setting(self) -> str:
-        repeat = self.results["repeat"]
-        episodes = sum(row["success"]["n"] for row in self.rows)
-        seconds = sum(row["seconds"] for row in self.rows)
-        many = f"{len(self.names)} environments" if len(self.names) != 1 else "1 environment"
-        return (
-            f"{many}, {len(self.policies)} policies, {episodes:,} episodes on held-out instances in "
-            f"{_duration(seconds)}, on {repeat['cpu']['count']} CPU cores ({line(repeat['cpu']['model'])}). "
-            f"Finished {repeat['finished'][:16].replace('T', ' ')} UTC."
-        )
-
-    def repeat(self) -> list[tuple[str, str]]:
-        repeat = self.results["repeat"]
-        versions = ", ".join(f"{name} {found or 'not installed'}" for name, found in repeat["versions"].items())
-        models = [f"{p['name']}: {p['source']}" for p in self.results["policies"] if p["source"]]
-        rows = [
-            ("seed", str(repeat["seed"])),
-            ("model", "; ".join(models)),
-            ("versions", versions),
-            ("platform", repeat["platform"]),
-            ("processor", f"{repeat['cpu']['model']}, {repeat['cpu']['count']} cores"),
-            ("commit", repeat["commit"] or ""),
-            ("started", repeat["started"]),
-            ("finished", repeat["finished"]),
-        ]
-        if len(repeat["parts"]) > 1:
-            rows.append(("resumed", f"{len(repeat['parts']) - 1} times; times are first start and last finish"))
-        return [(name, value) for name, value in rows if value]
-
-
 def write_report(folder: str | os.PathLike[str]) -> Path:
     """Write ``report.html`` beside the ``results.json`` of a run.
 
@@ -105,13 +36,14 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
         FileNotFoundError: There is no ``results.json`` in the folder.
         ValueError: It is none.
     """
-    run = _Run(folder)
+    run = Run(folder)
     sections = [
         _head(run),
         f'<h2 id="table">Success by environment</h2>{_table(run)}{_footnote(run)}',
         f'<h2 id="plots">Plots</h2><div class="plots">{_plots(run)}</div>',
         f'<h2 id="stops">How episodes ended</h2>{_stops(run)}',
-        _costs(run),
+        costs(run),
+        looks(run),
         f'<h2 id="samples">Sample episodes</h2>{_samples(run)}',
         '<h2 id="repeat">How to repeat it</h2>'
         f'<pre class="command">{escape(run.results["repeat"]["command"])}</pre><p></p>'
@@ -124,7 +56,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _head(run: _Run) -> str:
+def _head(run: Run) -> str:
     cards = []
     for policy in run.policies:
         total = run.aggregate[policy]
@@ -161,7 +93,7 @@ def _head(run: _Run) -> str:
     )
 
 
-def _table(run: _Run) -> str:
+def _table(run: Run) -> str:
     head = ['<th class="k"></th><th>environment</th>']
     head += [f'<th class="n">{dot(run.series[policy])}{escape(line(policy, 24))}</th>' for policy in run.policies]
     rows = []
@@ -212,7 +144,7 @@ def _number(spread: Mapping[str, Any], scale: float) -> str:
     return f"{point:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def _footnote(run: _Run) -> str:
+def _footnote(run: Run) -> str:
     said = [
         "Success in %, with 95 % Wilson intervals over the different instances that were asked; that of the suite "
         "mean joins them by squares."
@@ -232,7 +164,7 @@ def _footnote(run: _Run) -> str:
     return f'<p class="note">{escape(" ".join(said))}</p>'
 
 
-def _plots(run: _Run) -> str:
+def _plots(run: Run) -> str:
     figures = [_figure(plots.success(run.rows, run.policies), "Each mark is a policy, each line its interval.")]
     own = [run.by[name, run.focus] for name in run.names if (name, run.focus) in run.by] if run.models else []
     units = {row["lengths"]["unit"] for row in own}
@@ -266,7 +198,7 @@ def _figure(svg: str, caption: str) -> str:
     return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
 
 
-def _stops(run: _Run) -> str:
+def _stops(run: Run) -> str:
     shown = run.models or run.policies
     reasons = list(dict.fromkeys(r for row in run.rows if row["policy"] in shown for r in row["stop_reasons"]))
     head = ['<th class="k"></th><th>environment</th><th>policy</th>']
@@ -290,32 +222,7 @@ def _stops(run: _Run) -> str:
     )
 
 
-def _costs(run: _Run) -> str:
-    """Return the section on what robots should not have done, where any was measured."""
-    rows = []
-    for name in run.names:
-        for policy in run.policies:
-            row = run.by.get((name, policy))
-            if row is None or (total := row["costs"].get("total")) is None:
-                continue
-            terms = ", ".join(
-                f"{line(term, 30)} {cost['mean']:.2f}" for term, cost in row["costs"].items() if term != "total"
-            )
-            rows.append(
-                f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}</td>'
-                f"<td>{dot(run.series[policy])}{escape(line(policy, 24))}</td>"
-                f'<td class="n">{total["mean"]:.2f}</td><td class="n">{100 * total["share"]:.0f}</td>'
-                f'<td class="n">{total["cvar"]:.1f}</td><td>{escape(terms)}</td></tr>'
-            )
-    if not rows:
-        return ""
-    head = ['<th class="k"></th><th>environment</th><th>policy</th><th class="n">cost</th>']
-    head.append('<th class="n">share in %</th><th class="n">CVaR</th><th>by kind</th>')
-    said = "Cost an episode, the share of episodes with any, the mean of the costliest tenth, the mean of each kind."
-    return f'<h2 id="costs">Costs</h2>{table(head, [("", rows)])}<p class="note">{said}</p>'
-
-
-def _samples(run: _Run) -> str:
+def _samples(run: Run) -> str:
     if run.focus is None:
         return '<p class="note">Nothing was measured.</p>'
     pictures = Pictures(4_000_000)
@@ -360,7 +267,7 @@ def write_markdown(folder: str | os.PathLike[str]) -> Path:
         FileNotFoundError: There is no ``results.json`` in the folder.
         ValueError: It is none.
     """
-    run = _Run(folder)
+    run = Run(folder)
     lines = [f"# tetrathlon: {_cell(run.title)}", "", _cell(run.setting()), ""]
     lines += [f"> {_cell(text)}\n" for text in run.left_out()]
     heads = ["environment", *map(_cell, run.policies)]
@@ -392,7 +299,3 @@ def _cell(text: str) -> str:
     """Return ``text`` on one line, with what Markdown or HTML would take as its own escaped."""
     marked = "".join(f"\\{letter}" if letter in r"\|`*_[]#" else letter for letter in line(text, 600))
     return html.escape(marked, quote=False)  # last: the # of an entity must not be escaped in turn
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"

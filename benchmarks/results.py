@@ -54,6 +54,7 @@ def row(entry: Entry, policy: str, cells: Sequence[Mapping[str, Any]], slugs: Se
         "reward": weighted([cell["reward"]["mean"] for cell in cells], counts),
         "reward_terms": _terms(cells, counts),
         "costs": _costs(cells, counts),
+        "dependence": _dependence(cells),
         "tokens": weighted([(cell["tokens"] or {}).get("mean") for cell in cells], counts),
         "steps": weighted([cell["steps"] for cell in cells], counts),
         "lengths": {
@@ -231,6 +232,18 @@ def _terms(cells: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> dict[st
     names = dict.fromkeys(name for cell in cells for name in cell["reward_terms"])
     pooled = {name: weighted([cell["reward_terms"].get(name) for cell in cells], counts) for name in names}
     return {name: value for name, value in pooled.items() if value is not None}
+
+
+def _dependence(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return what answers to pictures depend on in all cells together, by instances; None: they are not of pictures."""
+    found = [cell["dependence"] for cell in cells if cell["dependence"] and cell["dependence"]["instances"]]
+    if not found:
+        return None
+    counts = [each["instances"] for each in found]
+    shares = {name: weighted([each[name] for each in found], counts) for name in found[0] if name != "instances"}
+    n = sum(counts)
+    low, high = rate_interval(round((shares["pair"] or 0.0) * n), n, n)
+    return {"instances": n, **shares, "pair_low": low, "pair_high": high}
 
 
 def _costs(cells: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> dict[str, dict[str, float | None]]:

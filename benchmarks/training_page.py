@@ -107,6 +107,11 @@ def _warnings(history: History) -> Iterator[str]:
         said.append(f"{history.progress} are done: the run is under way, or it was stopped.")
     if history.damaged:
         said.append(f"Lines of metrics.jsonl that cannot be read and are left out: {history.damaged:,}.")
+    if (column := history.columns.get("test/shortcut")) is not None and column.value[-1] == 1:
+        said.append(
+            "Shortcut: success has risen, and being right on both a picture and its twin has not. What is learnt does "
+            "not come from the pictures."
+        )
     gaps = [name for name, column in history.columns.items() if math.isnan(column.value[-1])]
     if gaps:
         names = ", ".join(line(name) for name in gaps[:6]) + (f" and {len(gaps) - 6} more" if len(gaps) > 6 else "")

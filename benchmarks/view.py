@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from tetrathlon.benchmarks.evidence import truth_of
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line
 from tetrathlon.benchmarks.files import load_result
 from tetrathlon.benchmarks.page import facts, page
@@ -40,6 +41,7 @@ _SHOWN_APART = frozenset(
         "role",
         "tool_results",
         "tool_errors",
+        "has_image",
     }
 )
 
@@ -115,6 +117,11 @@ def episode_html(episode: Episode, pictures: Pictures, *, name: str = "", turns:
         parts.append(_turn(episode, i, pictures))
     if (last := _observation(episode.final_observation, pictures)) and len(episode) > 1:
         parts.append(f'<div class="turn"><div class="label">last observation</div>{last}</div>')
+    if (truth := truth_of(episode)) is not None:
+        shown_truth = f'<div class="seen">{pictures.img(truth.picture, "evidence and answer")}</div>'
+        parts.append(
+            f'<div class="turn"><div class="label">right</div><pre>{_value(truth.answer)}</pre>{shown_truth}</div>'
+        )
     turns_html = f'<div class="turns">{"".join(parts)}</div>'
     return f'<article class="episode"><div class="head">{" ".join(head)}</div>{turns_html}</article>'
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import difflib
+import inspect
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,10 +63,45 @@ def flag(name: str, value: Any) -> bool:
 def some_of(name: str, values: Collection[str] | None, known: Collection[str]) -> tuple[str, ...]:
     """Return ``values``, an argument called ``name``, as a tuple; of None all that are known.
 
+    A set, whose order is another in each process, is brought into the order of ``known``.
+
     Raises:
         ValueError: It is no list of some of ``known``.
     """
-    chosen = tuple(known if values is None else values)
-    if isinstance(values, str) or not chosen or any(value not in known for value in chosen):
+    if values is None:
+        return tuple(known)
+    is_list = isinstance(values, Collection) and not isinstance(values, str | bytes | Mapping)
+    if not is_list or not values or not all(isinstance(value, str) and value in known for value in values):
         raise ValueError(f"{name} must be a list of some of {', '.join(known)}, got {values!r}")
-    return chosen
+    return tuple(values) if isinstance(values, Sequence) else tuple(value for value in known if value in values)
+
+
+def check_names(env: type[Any], given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse an argument that an environment does not have.
+
+    Args:
+        env: Its class.
+        given: Names of what it is given.
+        known: Names of what it takes.
+
+    Raises:
+        TypeError: One is none of those, as in any call; the message names the environment and its arguments.
+    """
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise TypeError(f"{env.__name__} has no argument {name!r}{hint} (it takes {', '.join(sorted(known))})")
+
+
+def names_of(env: type[Any]) -> frozenset[str]:
+    """Return the names of the arguments that a class takes, those of its bases too where it passes others on."""
+    names: set[str] = set()
+    for base in env.__mro__:
+        if base is object or "__init__" not in vars(base):
+            continue
+        parameters = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]  # without self
+        names |= {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return frozenset(names)

@@ -45,11 +45,12 @@ def check_no_answer_no_pay(subject: Subject) -> bool | None:
             for name, action in _unfinished(expert):
                 if (fault := _fault(env, seed, action, floor)) is not None:
                     raise ContractError("no_answer_no_pay", f"{name}, {action[-80:]!r}, {fault}: it is no answer")
+        prompt = observation.get("text") if isinstance(observation, dict) else observation
         if (
-            isinstance(observation, str)
+            isinstance(prompt, str)
             and (
                 # A prompt that says "<answer> and </answer>" holds a wrong answer in its format.
-                fault := _fault(env, seed, observation, max(0.0, *wrongs))
+                fault := _fault(env, seed, prompt, max(0.0, *wrongs))
             )
             is not None
         ):

@@ -20,16 +20,21 @@ _OF_MAKE = frozenset({"max_episode_steps", "disable_env_checker"})
 
 _IDS: dict[str, str] = {
     "Arithmetic-v0": "tetrathlon.envs.text.arithmetic:Arithmetic",
+    "Box-v0": "tetrathlon.envs.vision.box:Box",
+    "Chart-v0": "tetrathlon.envs.vision.chart.environment:Chart",
     "Code-v0": "tetrathlon.envs.text.coding.environment:Code",
+    "Count-v0": "tetrathlon.envs.vision.count:Count",
     "Countdown-v0": "tetrathlon.envs.text.countdown:Countdown",
     "Files-v0": "tetrathlon.envs.tools.files.environment:Files",
     "Format-v0": "tetrathlon.envs.text.instruction_following:Format",
     "LetterCount-v0": "tetrathlon.envs.text.letter_count:LetterCount",
     "Lookup-v0": "tetrathlon.envs.tools.lookup:Lookup",
     "Math-v0": "tetrathlon.envs.text.mathematics:Math",
+    "OCR-v0": "tetrathlon.envs.vision.ocr:OCR",
     "PickAndLift-v0": "tetrathlon.envs.robots.lift:PickAndLift",
     "PlaceIn-v0": "tetrathlon.envs.robots.place:PlaceIn",
     "PlaceOn-v0": "tetrathlon.envs.robots.place:PlaceOn",
+    "Point-v0": "tetrathlon.envs.vision.point:Point",
     "PushFragile-v0": "tetrathlon.envs.robots.push_fragile:PushFragile",
     "PushToZone-v0": "tetrathlon.envs.robots.push:PushToZone",
     "Python-v0": "tetrathlon.envs.tools.python.environment:Python",
@@ -39,6 +44,7 @@ _IDS: dict[str, str] = {
     "SQL-v0": "tetrathlon.envs.tools.sql.environment:SQL",
     "ServiceDesk-v0": "tetrathlon.envs.tools.desk.environment:ServiceDesk",
     "Symbolic-v0": "tetrathlon.envs.text.symbolic:Symbolic",
+    "Zoom-v0": "tetrathlon.envs.vision.zoom:Zoom",
 }
 
 

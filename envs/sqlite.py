@@ -52,7 +52,12 @@ class QueryError(Exception):
 
 
 def query(
-    database: str | os.PathLike[str] | bytes | sqlite3.Connection, sql: str, *, seconds: float = 1.0, rows: int = 1000
+    database: str | os.PathLike[str] | bytes | sqlite3.Connection,
+    sql: str,
+    *,
+    seconds: float = 1.0,
+    rows: int = 1000,
+    exact: bool = False,
 ) -> Rows:
     """Run one SELECT, which can write nothing, open no other file, and take neither time nor memory without end.
 
@@ -66,6 +71,8 @@ def query(
         sql: The query.
         seconds: How long it may take, a lock of others on the file included.
         rows: How many rows it may return.
+        exact: Whether the same query must give the same whenever and wherever it is run: ``random()``, today and the
+            time zone are refused.
 
     Raises:
         QueryError: The query is wrong, is not one SELECT, took too long or too much memory, or returned more or longer
@@ -77,7 +84,7 @@ def query(
         raise ValueError(f"seconds must be a positive number, got {seconds!r}")
     if len(sql) > _LONGEST_QUERY:
         raise QueryError(f"the query has {len(sql)} characters, more than {_LONGEST_QUERY}")
-    found = _ask(marshal.dumps((_handed(database), sql, float(seconds), rows)), seconds)
+    found = _ask(marshal.dumps((_handed(database), sql, float(seconds), rows, exact)), seconds)
     if isinstance(found, str):
         raise QueryError(found)
     return Rows(*found)

@@ -12,6 +12,8 @@ import sqlite3
 import struct
 import sys
 import time
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,14 @@ Found = tuple[list[str], list[tuple[Any, ...]]]
 
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _DENIED_FUNCTIONS = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
+_NEVER_THE_SAME = {"random", "randomblob", "current_date", "current_time", "current_timestamp"}
+_DAYS = {"date": 0, "time": 0, "datetime": 0, "julianday": 0, "strftime": 1}
+"""Functions of days -> where their first day stands; a day that is left out is now."""
+if sqlite3.sqlite_version_info >= (3, 38):
+    _DAYS["unixepoch"] = 0
+if sqlite3.sqlite_version_info >= (3, 43):
+    _DAYS["timediff"] = 0
+_MOST_DAYS_KEPT = 2_000
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
     sqlite3.SQLITE_LIMIT_COLUMN: 250,  # of tables too, and there are honest ones of 115
@@ -39,7 +49,63 @@ _LONGEST_ERROR = 500
 _TOO_MUCH = f"the query took more than {MEMORY_MB} MB of memory"
 
 
-def run(database: str | bytes, sql: str, seconds: float, rows: int) -> Found | str:
+class _Refusals:
+    """What a query may not do, and the first thing that it tried all the same.
+
+    Args:
+        is_exact: Whether it must give the same whenever and wherever it is run.
+    """
+
+    def __init__(self, is_exact: bool) -> None:
+        self.is_exact = is_exact
+        self.said = ""
+
+    def authorize(
+        self, action: int, first: str | None, second: str | None, schema: str | None, trigger: str | None
+    ) -> int:
+        """Tell SQLite whether something is allowed."""
+        is_allowed = action in _ALLOWED
+        if action == sqlite3.SQLITE_FUNCTION:
+            is_allowed = second not in _DENIED_FUNCTIONS
+            if self.is_exact and second is not None and second.lower() in _NEVER_THE_SAME:
+                self.refuse(f"{second} is another each time that it is asked for")
+                is_allowed = False
+        return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
+
+    def refuse(self, why: str) -> None:
+        """Note why a query is refused."""
+        self.said = self.said or f"{why}; a query must give the same whenever it is run"
+
+    def replace_days(self, connection: sqlite3.Connection) -> None:
+        """Put functions in place of SQLite's that refuse today, and the place of the clock, but know all other days."""
+        apart = sqlite3.connect(":memory:", check_same_thread=False)
+        for name, place in _DAYS.items():
+            connection.create_function(name, -1, self._day_function(apart, name, place), deterministic=True)
+
+    def _day_function(self, apart: sqlite3.Connection, name: str, place: int) -> Callable[..., Any]:
+        cursor = apart.cursor()
+
+        @lru_cache(maxsize=_MOST_DAYS_KEPT, typed=True)
+        def function(*given: Any) -> Any:
+            words = [_word(value) for value in given]
+            if len(given) <= place or "now" in words[place:]:
+                self.refuse(f"{name}() of now is another each time")
+            elif not {"localtime", "utc"}.isdisjoint(words[place + 1 :]):
+                self.refuse(f"{name}() with localtime or utc depends on where it is run")
+            if self.said:
+                raise ValueError
+            return cursor.execute(f"SELECT {name}({', '.join('?' * len(given))})", given).fetchone()[0]
+
+        return function
+
+
+def _word(value: Any) -> str:
+    """Return what SQLite reads a value as where it looks for a word."""
+    text = value.decode("latin-1") if isinstance(value, bytes) else value
+    return text.split("\0")[0].strip().lower() if isinstance(text, str) else ""
+
+
+def run(database: str | bytes, sql: str, seconds: float, rows: int, is_exact: bool = False) -> Found | str:
     """Return the names of the columns and the rows that a query gives, or what is wrong with it.
 
     Args:
@@ -47,12 +113,16 @@ def run(database: str | bytes, sql: str, seconds: float, rows: int) -> Found | s
         sql: The query.
         seconds: How long it may take.
         rows: How many rows it may return.
+        is_exact: Whether it must give the same whenever it is run.
     """
     deadline = time.monotonic() + seconds
+    refusals = _Refusals(is_exact)
     try:
         connection = _connect(database, seconds)
         try:
-            return _fetch(connection, sql, deadline, rows)
+            if is_exact:
+                refusals.replace_days(connection)
+            return _fetch(connection, sql, deadline, rows, refusals)
         finally:
             connection.close()
     except MemoryError:
@@ -60,6 +130,8 @@ def run(database: str | bytes, sql: str, seconds: float, rows: int) -> Found | s
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         if time.monotonic() > deadline and "interrupted" in str(error):
             return f"the query took longer than {seconds:g} seconds"
+        if refusals.said:
+            return refusals.said
         return f"{type(error).__name__}: {error}"[:_LONGEST_ERROR]
 
 
@@ -94,8 +166,8 @@ def _unlogged(data: bytes) -> bytes:
     return data[:18] + b"\1\1" + data[20:]
 
 
-def _fetch(connection: sqlite3.Connection, sql: str, deadline: float, rows: int) -> Found | str:
-    connection.set_authorizer(_authorize)
+def _fetch(connection: sqlite3.Connection, sql: str, deadline: float, rows: int, refusals: _Refusals) -> Found | str:
+    connection.set_authorizer(refusals.authorize)
     connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)
     found: list[tuple[Any, ...]] = []
     cursor = connection.execute(sql)
@@ -109,11 +181,6 @@ def _fetch(connection: sqlite3.Connection, sql: str, deadline: float, rows: int)
             return f"the query returned more than {rows} rows or {LARGEST_RESULT} characters"
         found.append(row)
     return columns, found
-
-
-def _authorize(action: int, first: str | None, second: str | None, schema: str | None, trigger: str | None) -> int:
-    is_allowed = action in _ALLOWED and not (action == sqlite3.SQLITE_FUNCTION and second in _DENIED_FUNCTIONS)
-    return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
 
 
 def _limit_cpu(seconds: float) -> None:

@@ -471,6 +471,15 @@ def test_a_person_plays(
     assert "What is 51 + 78?" in text and said in text
 
 
+def test_a_person_calls_with_several_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    sit_down(monkeypatch, "/lookup name='Ann\n\nLee' attribute=mayor\n\n/lookup name='open\n")
+    assert main(["play", "Lookup", "--seed", "3"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "one of several lines goes on until its quote is closed" in text
+    assert 'all arguments are JSON: /python {"' in text
+    assert "there is no entry 'Ann" in text and "the quote is open" in text and "no call: a quote is open" in text
+
+
 def test_a_person_takes_numbers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     sit_down(monkeypatch, "nonsense\n[3, 0]\n[1, 0.5]\n[0, 0]\n[0, 0]\n")
     assert main(["play", "toys/Screen-v0"]) == 0

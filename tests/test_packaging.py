@@ -76,7 +76,7 @@ def test_wheel_works_in_an_empty_environment_from_another_folder(wheel: Path, tm
 
 @pytest.mark.index
 @pytest.mark.parametrize(
-    "extra", ["torch", "llm", "mcp", "vllm", "robots", "data", "video", "track", "sb3", "all", "test", "dev"]
+    "extra", ["torch", "llm", "mcp", "ocr", "vllm", "robots", "data", "video", "track", "sb3", "all", "test", "dev"]
 )
 def test_every_extra_resolves(extra: str) -> None:
     done = subprocess.run(

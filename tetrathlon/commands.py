@@ -94,6 +94,8 @@ class Play:
     """Take the most likely actions."""
     video: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Film it, *.gif or *.mp4: what is rendered, else the picture that is observed."""
+    picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """Where the picture is saved that a task is about; default where you answer it: runs/play.png."""
 
     def run(self) -> int:
         """Play."""
@@ -125,6 +127,7 @@ class Play:
                     start=Start(seed=seed),
                     greedy=self.greedy,
                     film=film,
+                    picture=self._picture(env_id),
                 )
         except Quit:
             console.print("no answer given: the episode ends here", style="dim")
@@ -136,6 +139,10 @@ class Play:
         if film is not None:
             console.print(f"{film.frames} frames in {film.path}", markup=False, soft_wrap=True)
         return 0
+
+    def _picture(self, env_id: str) -> Path | None:
+        is_asked = self.policy is None and domain_of(env_id) == "vision"
+        return self.picture or (Path("runs") / "play.png" if is_asked else None)
 
     def _film(self, env_id: str, probe: gym.Env[Any, Any], is_rendered: bool) -> Film | None:
         """Return the film to be made, or say why there can be none."""

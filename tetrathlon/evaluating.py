@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -47,6 +47,9 @@ class Eval:
     """Save the episodes there as they finish, and result.json."""
     resume: bool = False
     """Go on with the evaluation in that folder, which stopped or is to have more episodes."""
+    full_only: bool = False
+    """Of a vision task, leave out the other variants of the same instances, which tell what the answers depend on and
+    take four times as long as the full pictures."""
     json: bool = False
     """Print nothing but JSON."""
 
@@ -54,6 +57,7 @@ class Eval:
         """Evaluate."""
         from rich.console import Console
 
+        from tetrathlon.agents.dependence import OTHERS, dependence, has_variants
         from tetrathlon.agents.evaluation import evaluate
         from tetrathlon.terminal import result_table
 
@@ -68,8 +72,11 @@ class Eval:
         env_id, kwargs = environment(self.id, self.split, self.env)
         kwargs = as_trained(self.policy, env_id, kwargs)
         out = new_folder(self.out)
-        made(env_id, kwargs).close()
-        with _played(self.episodes * self.samples, out) as advance:
+        probe = made(env_id, kwargs)
+        looks = not self.full_only and has_variants(probe) and self.samples == 1 and "variant" not in kwargs
+        probe.close()
+        found: dict[str, Any] = {}
+        with _played(self.episodes * (self.samples + looks * len(OTHERS)), out) as advance:
             result = evaluate(
                 self.policy,
                 env_id,
@@ -85,11 +92,24 @@ class Eval:
                 resume=self.resume,
                 on_episode=lambda _: advance(),
             )
-        text = json.dumps(result.to_json(), indent=1, allow_nan=False)
+            if looks and result.episodes_played:
+                found["dependence"] = dependence(
+                    self.policy,
+                    env_id,
+                    kwargs=kwargs,
+                    full=result.episodes_played,
+                    split=self.split,
+                    seed=self.seed,
+                    greedy=result.greedy,
+                    temperature=temperature,
+                    slots=self.slots,
+                    on_episode=lambda _: advance(),
+                ).as_dict()
+        told = {**result.to_json(), **found}
         if self.json:
-            print(text)
+            print(json.dumps(told, indent=1, allow_nan=False))
         else:
-            Console(highlight=False).print(result_table(result.to_json()))
+            Console(highlight=False).print(result_table(told))
             if out is not None:
                 Console(highlight=False).print(f"saved in {out}", markup=False, soft_wrap=True)
         if not result.episodes_played:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from PIL import Image
 from rich.console import Console
 
 from tetrathlon.agents.policy import Acted, Policy
@@ -18,7 +20,7 @@ from tetrathlon.envs.episode import Episode, Step
 from tetrathlon.envs.slots import Slots
 from tetrathlon.envs.spaces import stack
 from tetrathlon.terminal import heading, say, show_end, show_given, show_payment, show_value, step_action
-from tetrathlon.typed_calls import CallError, manual, typed_call
+from tetrathlon.typed_calls import FORMS, CallError, OpenQuote, manual, typed_call
 
 _SMALLEST_FRAME = 256
 """Pixels of a frame's longer side to which a small observed picture grows."""
@@ -33,7 +35,8 @@ class Person:
 
     Args:
         action_space: The space of a single action. A text ends with an empty line or with ctrl-D, and a line of it
-            that begins with ``/`` is a call where there are tools; any other action is one line of JSON.
+            that begins with ``/`` is a call where there are tools, with those after it while a quote is open; any other
+            action is one line of JSON.
         console: Where to ask.
     """
 
@@ -61,7 +64,7 @@ class Person:
         if tools:
             self._calls = True
             say(self.console, "your tools, one call a line:", "dim")
-            for line in manual(tools):
+            for line in (*manual(tools), *FORMS):
                 say(self.console, f"  {line}", "dim")
         action = self._text() if is_text else self._other()
         return Acted(stack(self.action_space, [action]), [()], [None])
@@ -79,7 +82,7 @@ class Person:
                 break
             if self._calls and entered.startswith("/"):
                 try:
-                    entered = typed_call(entered)
+                    entered = self._call(entered)
                 except CallError as error:
                     say(self.console, f"{error}; once more:", "yellow")
                     continue
@@ -88,6 +91,22 @@ class Person:
             elif lines:
                 break
         return "\n".join(lines)
+
+    def _call(self, entered: str) -> str:
+        """Return the call that a line stands for, with those after it while a quote is open.
+
+        Raises:
+            CallError: It is none.
+        """
+        while True:
+            try:
+                return typed_call(entered)
+            except OpenQuote:
+                say(self.console, "the quote is open; its next line (ctrl-D: the call anew):", "dim")
+                try:
+                    entered = f"{entered}\n{input()}"
+                except EOFError:
+                    raise CallError("no call: a quote is open") from None
 
     def _other(self) -> Any:
         say(self.console, f"your action, as JSON in {self.action_space}:", "dim")
@@ -134,6 +153,7 @@ class Watched(gym.Wrapper[Any, Any, Any, Any]):
         actions: Show the actions too.
         whole: Show all of a text, however long.
         film: Takes what ``render`` returns in mode ``rgb_array``, else the picture that is observed; None: no film.
+        picture: File in which the newest observed picture is; None: none.
     """
 
     def __init__(
@@ -144,9 +164,11 @@ class Watched(gym.Wrapper[Any, Any, Any, Any]):
         actions: bool,
         whole: bool,
         film: Film | None = None,
+        picture: Path | None = None,
     ) -> None:
         super().__init__(env)
         self._console, self._actions, self._whole, self._film = console, actions, whole, film
+        self._picture = picture
         self._steps = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -155,6 +177,7 @@ class Watched(gym.Wrapper[Any, Any, Any, Any]):
         self._steps = 0
         show_given(self._console, info)
         show_value(self._console, observation, whole=self._whole)
+        self._save(observation, info)
         self._shoot(observation)
         return observation, info
 
@@ -169,8 +192,18 @@ class Watched(gym.Wrapper[Any, Any, Any, Any]):
         if not (terminated or truncated):
             heading(self._console, f"step {self._steps}")
             show_value(self._console, observation, whole=self._whole)
+            self._save(observation, info)
         self._shoot(observation)
         return observation, reward, terminated, truncated, info
+
+    def _save(self, observation: Any, info: dict[str, Any]) -> None:
+        """Save the picture that is observed, if there is one, and say where."""
+        if self._picture is None or not info.get("has_image", True) or (shown := picture_in(observation)) is None:
+            return
+        grown = max(1, _SMALLEST_FRAME // max(shown.shape[:2]))
+        self._picture.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(shown.repeat(grown, axis=0).repeat(grown, axis=1)).save(self._picture)
+        say(self._console, f"the picture is in {self._picture}", "dim")
 
     def _shoot(self, observation: Any) -> None:
         if self._film is None:
@@ -191,6 +224,7 @@ def play(
     start: Start,
     greedy: bool = False,
     film: Film | None = None,
+    picture: Path | None = None,
 ) -> Episode | str:
     """Play one episode and show it.
 
@@ -201,6 +235,7 @@ def play(
         start: Where the episode begins.
         greedy: Ask the policy for its most likely actions.
         film: Where to add the frames; None: there is no film.
+        picture: Where to save the newest observed picture; None: nowhere.
 
     Returns:
         The episode, or the message of an environment that crashed.
@@ -209,7 +244,7 @@ def play(
         Quit: The person has gone.
     """
     human = policy is None
-    slots = Slots(lambda: Watched(make(), console, actions=not human, whole=human, film=film), 1)
+    slots = Slots(lambda: Watched(make(), console, actions=not human, whole=human, film=film, picture=picture), 1)
     try:
         actor = Person(slots.action_space, console) if policy is None else policy
         rollout = Rollout(actor, slots, [start], greedy=greedy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -206,8 +206,25 @@ def result_table(result: Mapping[str, Any]) -> Table:
         add("grader errors", f"{result['grader_errors']}, left out of success and reward; first: {first}")
     if result["crashes"]["count"]:
         add("crashes", f"{result['crashes']['count']}, lost; first: {line(result['crashes']['messages'][0], 200)}")
+    for name, value in _looks(result.get("dependence") or {}):
+        add(name, value)
     add("time", f"{result['seconds']:.1f} s, {result['cpu_seconds']:.1f} s of processor")
     return table
+
+
+def _looks(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give the lines of what answers to pictures depend on."""
+    if not found.get("instances"):
+        return
+
+    def share(name: str) -> str:
+        return f"{100 * found[name]:.1f} %"
+
+    interval = f"[{100 * found['pair_low']:.1f}, {100 * found['pair_high']:.1f}]"
+    yield "both twins right", f"{share('pair')}  {interval}; the twin {share('twin')}, another answer {share('flips')}"
+    yield "covered", f"says unseen {share('abstains')}, knows what is covered {share('masked')}"
+    yield "covered elsewhere", f"{share('distractor_masked')}, a drop of {share('distractor_drop')}"
+    yield "without the picture", f"{share('no_image')}; the best blind policy {share('blind_floor')}"
 
 
 def _settings(kwargs: Mapping[str, Any]) -> str:

@@ -38,10 +38,11 @@ class Train:
     env_id: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ID")]
     """Environment; tetrathlon envs lists them."""
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """smollm2, hf:PATH_OR_ID, control, vla, char, run:DIR or module:object: a policy that can be trained."""
+    """smollm2, hf:PATH_OR_ID, control, vla, char, run:DIR or module:object: a policy that can be trained; bc:N is none,
+    train bc and name its run."""
     model: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...", help_behavior_hint="")] = ()
-    """Arguments of the policy. A language model takes dtype, lora, checkpointing, compiled, critic; control takes
-    hidden; vla head, memory, critic."""
+    """Arguments of the policy. A language model takes dtype, lora, checkpointing, compiled, critic; char size, layers,
+    heads, context; control takes hidden; vla head, memory, critic."""
     updates: Annotated[int, tyro.conf.arg(metavar="N")] = 100
     """Updates in all, those of a resumed run included."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
@@ -153,11 +154,16 @@ class Train:
 
     def _callbacks(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any]) -> list[Callback]:
         """Return what is done between updates; the looks at the test split come before what reads them."""
+        from tetrathlon.agents.dependence import has_variants
         from tetrathlon.algos.callbacks import EarlyStop, Evaluate, Guard
+        from tetrathlon.algos.twins import EvaluateTwins
 
         found: list[Callback] = []
         if self.test_episodes:
-            found.append(Evaluate(policy, env_id, kwargs=kwargs, every=self.test_every, episodes=self.test_episodes))
+            probe = made(env_id, kwargs)
+            look = EvaluateTwins if has_variants(probe) and "variant" not in kwargs else Evaluate
+            probe.close()
+            found.append(look(policy, env_id, kwargs=kwargs, every=self.test_every, episodes=self.test_episodes))
         if self.target is not None or self.patience is not None:
             if not (self.test_episodes and self.test_every):
                 raise UsageError("--target and --patience read the looks at the test split; give --test-every")
@@ -240,8 +246,12 @@ class _Shown:
         if "test/success" in metrics:
             test, low, high = (metrics[f"test/{name}"] for name in ("success", "low", "high"))
             told.append(f"test success {test:.1%} [{low:.1%}, {high:.1%}]")
+            if "test/pair" in metrics:
+                told.append(f"both twins {metrics['test/pair']:.1%}")
         elif "test/reward" in metrics:
             told.append(f"test reward {metrics['test/reward']:.3f}")
+        if metrics.get("test/shortcut"):
+            told.append("SHORTCUT: success rises, pairs of twins do not")
         self._progress.update(self._bar, completed=number + 1)
         self._progress.console.print(f"{number + 1:5d}  {'  '.join(told)}", soft_wrap=True, markup=False)
 

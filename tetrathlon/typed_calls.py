@@ -14,6 +14,17 @@ class CallError(ValueError):
     """A line is no call; the message says what would be one."""
 
 
+class OpenQuote(CallError):
+    """A quote is not closed: the value may go on in the next line."""
+
+
+FORMS = (
+    "quotes stand around a value with blanks; one of several lines goes on until its quote is closed",
+    'or all arguments are JSON: /python {"code": "x = 1\\nprint(x)"}',
+)
+"""How values are written that are not one word, for who types calls."""
+
+
 def manual(tools: Sequence[Any]) -> list[str]:
     """Return a line for each tool of ``info["tools"]``: how it is typed, and what it does."""
     lines = []
@@ -31,14 +42,15 @@ def typed_call(line: str) -> str:
     """Return the call that a line which begins with ``/`` stands for, as models write it.
 
     Args:
-        line: ``/NAME key=value ...``, with quotes around values with blanks, or ``/NAME {JSON}``. A value that is JSON
-            is that, any other is a text.
+        line: ``/NAME key=value ...``, with quotes around values with blanks or line ends, or ``/NAME {JSON}``. A value
+            that is JSON is that, any other is a text.
 
     Raises:
+        OpenQuote: A quote is not closed.
         CallError: It is neither.
     """
-    name, _, rest = line.strip().removeprefix("/").partition(" ")
-    rest = rest.strip()
+    name, _, rest = line.lstrip().removeprefix("/").partition(" ")
+    name, rest = name.strip(), rest.strip()
     if not name:
         raise CallError("write /NAME key=value ..., or /NAME {JSON}")
     if rest.startswith("{"):
@@ -50,7 +62,8 @@ def typed_call(line: str) -> str:
     try:
         words = shlex.split(rest)
     except ValueError as error:
-        raise CallError(f"{error} in {rest!r}") from error
+        kind = OpenQuote if "closing quotation" in str(error) else CallError
+        raise kind(f"{error} in {rest!r}") from error
     if bare := [word for word in words if "=" not in word]:
         raise CallError(f"write key=value, with quotes around a value with blanks, got {bare[0]!r}")
     return write_call(name, {key: _value(value) for key, _, value in (word.partition("=") for word in words)})

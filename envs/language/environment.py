@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -10,10 +11,11 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from tetrathlon.envs.arguments import index_option, whole
+from tetrathlon.envs.arguments import check_names, index_option, names_of, whole
 from tetrathlon.envs.language.dataset import Dataset
 from tetrathlon.envs.language.formats import AnswerFormat, answer_formats
 from tetrathlon.envs.language.seeding import generator
+from tetrathlon.envs.language.states import check_state
 from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.spaces import UnicodeText
 from tetrathlon.envs.splits import SPLITS
@@ -24,10 +26,9 @@ _MOST_DRAWS = 10_000
 _LONGEST_OBSERVATION = 1_000_000
 _LONGEST_ACTION = 1_000_000
 _MOST_TOKENS = 10_000_000
-_OPTIONS = ("index", "task")
 
 
-class LanguageEnv(gym.Env[str, str]):
+class LanguageEnv(gym.Env[Any, str]):
     """A task in text: what is asked, by whom it can be answered, and what an instance is.
 
     Subclasses give :meth:`generate`, or set ``dataset`` in their constructor, and what happens in an episode.
@@ -39,9 +40,11 @@ class LanguageEnv(gym.Env[str, str]):
             them as messages, which a chat model reads before the observation.
         max_tokens: Token limit of a turn, stated in ``info["limits"]`` and kept by the policy; None: the task's own.
         render_mode: ``"ansi"`` or None.
+        **others: There are none.
 
     Raises:
-        ValueError: An argument is none of those.
+        TypeError: There is no such argument.
+        ValueError: An argument has no such value.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}  # type: ignore[misc]
@@ -53,6 +56,8 @@ class LanguageEnv(gym.Env[str, str]):
     """The system message, where a task has one."""
     dataset: Dataset | None = None
     """The instances, where they are given and not generated."""
+    reset_options: ClassVar[tuple[str, ...]] = ("index", "task")
+    """What the options of a reset may be."""
     words: Sequence[str] = ()
     """Texts that always come whole: a small model from scratch may read and say each as one token."""
 
@@ -64,7 +69,9 @@ class LanguageEnv(gym.Env[str, str]):
         shots: int = 0,
         max_tokens: int | None = None,
         render_mode: str | None = None,
+        **others: Any,
     ) -> None:
+        check_names(type(self), others, names_of(type(self)))
         if split not in SPLITS:
             raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
         if answer_format is None:
@@ -99,15 +106,19 @@ class LanguageEnv(gym.Env[str, str]):
         """Return the right answer as the expert writes it into the asked format."""
         return task.answer
 
+    def observed(self, text: str) -> Any:
+        """Return the observation that says ``text``: the text, and a picture with it where a task has one."""
+        return text
+
     @abstractmethod
-    def begin(self, task: Task) -> tuple[str, dict[str, Any]]:
+    def begin(self, task: Task) -> tuple[Any, dict[str, Any]]:
         """Begin an episode of ``task``; return its first observation and info."""
 
     @abstractmethod
     def demonstrate(self, task: Task) -> list[dict[str, str]]:
         """Return the messages of a worked example, as a user, an assistant and tools write them."""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode.
 
         Args:
@@ -122,7 +133,13 @@ class LanguageEnv(gym.Env[str, str]):
         if seed is not None:
             self._np_random, self._np_random_seed = generator(seed)
         rng = self._np_random or self.np_random
-        self._task = task = self._chosen(options) if options else self._draw(rng, self.split, self._examples)
+        if options and (unknown := sorted(map(repr, set(options) - set(self.reset_options)))):
+            known = " and ".join(map(repr, self.reset_options))
+            raise ValueError(f"options may be {known}, got {', '.join(unknown)}")
+        if options and not options.keys().isdisjoint(("index", "task")):
+            self._task = task = self._chosen(options)
+        else:
+            self._task = task = self._draw(rng, self.split, self._examples)
         return self.begin(task)
 
     def start_info(self, task: Task) -> dict[str, Any]:
@@ -135,9 +152,16 @@ class LanguageEnv(gym.Env[str, str]):
             "limits": {"tokens": self.max_tokens},
         }
 
+    def _save(self, **parts: Any) -> dict[str, Any]:
+        """Return the exact state, randomness included: what all tasks have, and ``parts``."""
+        rng = copy.deepcopy(self.np_random.bit_generator.state)
+        return {"of": type(self).__name__, "rng": rng, "task": self._task, **parts}
+
+    def _check_state(self, state: Any, *parts: str, task: type[Task] = Task) -> None:
+        """Refuse what is no state of this class of environments, see :func:`check_state`; nothing changes."""
+        check_state(type(self).__name__, state, parts, task)
+
     def _chosen(self, options: dict[str, Any]) -> Task:
-        if unknown := sorted(map(repr, set(options) - set(_OPTIONS))):
-            raise ValueError(f"options may be {' and '.join(map(repr, _OPTIONS))}, got {', '.join(unknown)}")
         if "task" in options:
             task = options["task"]
             if not isinstance(task, Task):

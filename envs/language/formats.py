@@ -135,17 +135,46 @@ class PlainFormat(AnswerFormat):
         return bool(reply) and self.is_answer(reply)
 
 
+# No lambdas: environments are pickled with their formats.
+
+
+def whole_answer(reply: str) -> str | None:
+    """Return all of a reply as its answer."""
+    return plain_answer(reply, lines=True)
+
+
+def is_anything(reply: str) -> bool:
+    """Tell that a reply is an answer, whatever it says."""
+    return True
+
+
+def _is_bare(reply: str) -> bool:
+    return not fields(reply)
+
+
+def _is_line(reply: str) -> bool:
+    return not fields(reply) and len(reply.splitlines()) == 1
+
+
+def _is_integer(reply: str) -> bool:
+    return integer(reply) is not None
+
+
+def _is_choice(reply: str) -> bool:
+    return not fields(reply) and choice(reply) is not None
+
+
 BOXED = FieldFormat("boxed", r"Put your final answer in \boxed{}.", r"\boxed{%s}")
 TAG = FieldFormat("tag", "Put your final answer between <answer> and </answer>.", "<answer>%s</answer>")
-LINE = PlainFormat(plain_answer, lambda reply: not fields(reply) and len(reply.splitlines()) == 1)
+LINE = PlainFormat(plain_answer, _is_line)
 """Of a reply its last line counts."""
-LINES = PlainFormat(lambda text: plain_answer(text, lines=True), lambda reply: not fields(reply))
+LINES = PlainFormat(whole_answer, _is_bare)
 """All of a reply counts."""
-NUMBER = PlainFormat(last_number, lambda reply: integer(reply) is not None, quick=_INTEGER)
+NUMBER = PlainFormat(last_number, _is_integer, quick=_INTEGER)
 """Of a reply its last number counts."""
 VALUE = PlainFormat(last_value, is_value, quick=_INTEGER)
 """Of a reply the value that it gives counts: a number of any kind, a set, an interval, an expression."""
-CHOICE = PlainFormat(last_choice, lambda reply: not fields(reply) and choice(reply) is not None)
+CHOICE = PlainFormat(last_choice, _is_choice)
 """Of a reply the letter that it chooses counts."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from tetrathlon.envs.robots.arguments import check_names
+from tetrathlon.envs.arguments import check_names
 from tetrathlon.envs.robots.task import Task
 from tetrathlon.envs.robots.vector import MujocoVectorEnv
 from tetrathlon.envs.spaces import read_action, unbatch_info, unstack

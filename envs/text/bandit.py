@@ -64,11 +64,11 @@ class TextBandit(LanguageEnv):
             terms.append(Term("format", self._grade_format, format_weight))
         return Rubric(*terms, success="correct")
 
-    def begin(self, task: Task) -> tuple[str, dict[str, Any]]:
+    def begin(self, task: Task) -> tuple[Any, dict[str, Any]]:
         """See :meth:`LanguageEnv.begin`."""
         self._prompt = self._write_question(task)
         self._completion = self._read = None
-        return self._prompt, self.start_info(task)
+        return self.observed(self._prompt), self.start_info(task)
 
     def demonstrate(self, task: Task) -> list[dict[str, str]]:
         """See :meth:`LanguageEnv.demonstrate`."""
@@ -77,7 +77,7 @@ class TextBandit(LanguageEnv):
             {"role": "assistant", "content": self._write_solution(task)},
         ]
 
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(self, action: str) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Grade the completion ``action`` and end the episode.
 
         Raises:
@@ -96,7 +96,7 @@ class TextBandit(LanguageEnv):
             if is_right is True or is_right is False:  # all that the rubric would make of it, in a tenth of the time
                 reward = 1.0 if is_right else 0.0
                 return (
-                    "",
+                    self.observed(""),
                     reward,
                     True,
                     False,
@@ -108,7 +108,7 @@ class TextBandit(LanguageEnv):
                     },
                 )
         score, info = self._grade(task)
-        return "", score.reward, True, False, info
+        return self.observed(""), score.reward, True, False, info
 
     def _pays_the_answer_alone(self, format_weight: float) -> bool:
         """Tell whether the rubric is the usual one and asks for nothing but :meth:`is_right`."""
@@ -156,29 +156,28 @@ class TextBandit(LanguageEnv):
 
     def get_state(self) -> dict[str, Any]:
         """Return the exact state, randomness included."""
-        return {
-            "rng": copy.deepcopy(self.np_random.bit_generator.state),
-            "task": self._task,
-            "prompt": self._prompt,
-            "completion": self._completion,
-        }
+        return self._save(prompt=self._prompt, completion=self._completion)
 
-    def set_state(self, state: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def set_state(self, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Restore what :meth:`get_state` returned.
 
         Returns:
             The observation and the info that belong to the state.
+
+        Raises:
+            ValueError: It is no state of this class of environments; nothing has changed then.
         """
+        self._check_state(state, "prompt", "completion")
         self.np_random.bit_generator.state = copy.deepcopy(state["rng"])
         self._task = state["task"]
         self._prompt = state["prompt"]
         self._completion = state["completion"]
         self._read = None
         if self._task is None:
-            return "", {}
+            return self.observed(""), {}
         if self._completion is None:
-            return self._prompt, self.start_info(self._task)
-        return "", self._grade(self._task)[1]
+            return self.observed(self._prompt), self.start_info(self._task)
+        return self.observed(""), self._grade(self._task)[1]
 
     def render(self) -> str | None:
         """Return the prompt, and what was answered and paid, as text."""

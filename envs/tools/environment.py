@@ -141,7 +141,7 @@ class ToolEnv(LanguageEnv):
         """
         return None
 
-    def begin(self, task: Task) -> tuple[str, dict[str, Any]]:
+    def begin(self, task: Task) -> tuple[Any, dict[str, Any]]:
         """See :meth:`LanguageEnv.begin`.
 
         Raises:
@@ -154,7 +154,7 @@ class ToolEnv(LanguageEnv):
         play.info = self.start_info(task)
         if not self.brief:
             play.info["tools"] = [tool.schema() for tool in play.world.tools().values()]
-        return play.observation, copy.deepcopy(play.info)
+        return self.observed(play.observation), copy.deepcopy(play.info)
 
     def start_info(self, task: Task) -> dict[str, Any]:
         """See :meth:`LanguageEnv.start_info`."""
@@ -170,7 +170,7 @@ class ToolEnv(LanguageEnv):
         """Return the tools of the episode as OpenAI's API takes them, for an agent loop outside of this library."""
         return [tool.schema() for tool in self._underway().world.tools().values()]
 
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(self, action: str) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a turn.
 
         Raises:
@@ -180,7 +180,7 @@ class ToolEnv(LanguageEnv):
         if play is None or play.stop:
             raise gym.error.ResetNeeded("the episode is over; call reset() before step()")
         reward = self._turn(play, action if isinstance(action, str) else str(action))
-        return play.observation, reward, bool(play.stop), False, copy.deepcopy(play.info)
+        return self.observed(play.observation), reward, bool(play.stop), False, copy.deepcopy(play.info)
 
     def answer_in(self, completion: str) -> str | None:
         """Return the final answer of a turn, or None where it has none: one with calls, for example."""
@@ -225,25 +225,31 @@ class ToolEnv(LanguageEnv):
     def get_state(self) -> dict[str, Any]:
         """Return the exact state, randomness included."""
         play = self._play
-        return {
-            "rng": copy.deepcopy(self.np_random.bit_generator.state),
-            "task": self._task,
-            "play": None if play is None else play.save(),
-        }
+        return self._save(play=None if play is None else play.save())
 
-    def set_state(self, state: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def set_state(self, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Restore what :meth:`get_state` returned.
 
         Returns:
             The observation and the info that belong to the state.
+
+        Raises:
+            ValueError: It is no state of this class of environments; nothing has changed then.
         """
-        self.np_random.bit_generator.state = copy.deepcopy(state["rng"])
+        self._check_state(state, "play", task=ToolTask)
+        task, saved = state["task"], state["play"]
+        # Before the running episode is let go: a world may not take its state.
+        try:
+            play = None if task is None or saved is None else Play.load(task, self.open(task), saved)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            name = type(self).__name__
+            raise ValueError(f"a state must be what get_state() of {name} returned, got one that is none") from error
         self.close()
-        self._task = task = state["task"]
-        if task is None or state["play"] is None:
-            return "", {}
-        self._play = play = Play.load(task, self.open(task), state["play"])
-        return play.observation, copy.deepcopy(play.info)
+        self.np_random.bit_generator.state = copy.deepcopy(state["rng"])
+        self._task, self._play = task, play
+        if play is None:
+            return self.observed(""), {}
+        return self.observed(play.observation), copy.deepcopy(play.info)
 
     def render(self) -> str | None:
         """Return the episode so far as text."""

@@ -24,6 +24,8 @@ _LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 4_000
 _MOST_PAGES, _MOST_TOOLS = 100, 1_000
 _JOIN_SECONDS = 10.0
+_MOST_STARTS = 3
+"""How often a server that does not come up, or ends before it was asked anything, is started again in a row."""
 
 
 class MCPServer:
@@ -40,7 +42,9 @@ class MCPServer:
     tools that change nothing, or one server an episode.
 
     A server that dies, does not answer in time, writes without end or speaks no MCP is ended, with all processes that
-    it started, and all its tools are down until :meth:`start` starts it afresh.
+    it started. Its tools are down from then on; :meth:`tools` starts it afresh, and so does the next episode of a world
+    that asks for them, in whatever process that is. One that does not come up, or ends before it was asked anything, is
+    given up after a few starts in a row.
 
     Args:
         command: The program and its arguments.
@@ -73,9 +77,11 @@ class MCPServer:
         self.seconds, self.start_seconds = float(seconds), float(start_seconds)
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
+        self._is_wanted = False
+        self._starts = 0  # in a row, of which none came to a call
 
     def start(self) -> MCPServer:
-        """Start the server if it is not running, and return this.
+        """Start the server if it is not running, and return this; :meth:`close` is yours then.
 
         Raises:
             ImportError: There is no package ``mcp``.
@@ -87,19 +93,19 @@ class MCPServer:
             raise ImportError("MCPServer needs the package mcp: pip install mcp") from error
         with self._lock:
             if self._connection is None or not self._connection.is_open:
-                connection = _Connection(ServerProcess(self.command, self.env, self.cwd), self.seconds)
-                connection.wait(self.start_seconds)
-                self._connection = connection
+                self._connect()
+            self._is_wanted, self._starts = True, 0
         return self
 
     def close(self) -> None:
         """End the server; its tools are down from then on."""
         with self._lock:
+            self._is_wanted = False
             if self._connection is not None:
                 self._connection.close()
 
     def tools(self, taken: Collection[str] = ()) -> list[Tool]:
-        """Return the server's tools, in its order.
+        """Return the server's tools, in its order; a server that has ended by itself is started again.
 
         A name keeps letters, digits, ``_`` and ``-``, 64 characters at most; one that is taken gets a number.
 
@@ -107,12 +113,9 @@ class MCPServer:
             taken: Names that others have.
 
         Raises:
-            ToolDown: The server is not running.
+            ToolDown: The server was not started or was closed, or ends whenever it is started.
         """
-        connection = self._connection
-        if connection is None:
-            raise ToolDown("the MCP server was not started; call start()")
-        connection.check()
+        connection = self._running()
         names, tools = set(taken), []
         for said in connection.listed.result():
             name = _name(f"{self.prefix}{said.name}", names)
@@ -120,6 +123,47 @@ class MCPServer:
             description = cut(said.description or "", _LONGEST_DESCRIPTION)
             tools.append(Tool(name, description, said.input_schema, connection.function(said.name)))
         return tools
+
+    def _running(self) -> _Connection:
+        """Return the connection, a new one where it is of no use any more.
+
+        Raises:
+            ToolDown: See :meth:`tools`.
+        """
+        with self._lock:
+            connection = self._connection
+            if connection is not None and connection.is_open:
+                return connection
+            if not self._is_wanted:
+                if connection is not None:
+                    connection.check()
+                raise ToolDown("the MCP server was not started; call start()")
+            if connection is not None and connection.was_asked:
+                self._starts = 0
+            while connection is None or not connection.is_open:
+                if self._starts >= _MOST_STARTS:
+                    why = "" if connection is None else f"; the last time {connection.fault}"
+                    raise ToolDown(
+                        f"the MCP server was started {_MOST_STARTS} times in a row and ended before it was asked "
+                        f"anything{why}; see what is wrong with {self.command[:4]}, then call start()"
+                    )
+                self._starts += 1
+                with contextlib.suppress(ToolDown):  # counted, and said by the connection
+                    self._connect()
+                connection = self._connection
+            return connection
+
+    def _connect(self) -> None:
+        self._connection = connection = _Connection(ServerProcess(self.command, self.env, self.cwd), self.seconds)
+        connection.wait(self.start_seconds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the running server: a copy in another process has one of its own, once its tools are asked."""
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_connection", "_starts")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what :meth:`__getstate__` returned."""
+        vars(self).update(state, _lock=threading.Lock(), _connection=None, _starts=0)
 
     def __enter__(self) -> MCPServer:
         """Start it."""
@@ -142,6 +186,7 @@ class _Connection:
         self._process, self._seconds, self._owner = process, seconds, os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: Any = None
+        self.was_asked = False
         _OPEN.add(self)
         self._thread = threading.Thread(target=self._run, name="mcp", daemon=True)
         self._thread.start()
@@ -149,6 +194,10 @@ class _Connection:
     @property
     def is_open(self) -> bool:
         return self._owner == os.getpid() and not self._process.fault
+
+    @property
+    def fault(self) -> str:
+        return self._process.fault
 
     def check(self) -> None:
         """Raise ToolDown where the server is of no use here."""
@@ -183,6 +232,7 @@ class _Connection:
         self.check()
         _refuse(arguments)
         self._process.expect()
+        self.was_asked = True
         asked = self._client.call_tool(name, arguments)
         try:
             assert self._loop is not None

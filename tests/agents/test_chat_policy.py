@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
+from PIL import Image
 
 from tests.agents.fault_server import Answer, FaultServer, refusal
 from tetrathlon.agents import ChatPolicy, evaluate
@@ -235,3 +238,26 @@ def test_options() -> None:
 def test_nothing_is_asked_of_nobody() -> None:
     with FaultServer(lambda body, number: says("4")) as there:
         assert policy(there).act((), [], infos=[]).actions == () and not there.bodies
+
+
+def test_a_picture_is_a_part_of_its_message_in_every_turn_that_shows_it() -> None:
+    images = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
+    with FaultServer(lambda body, number: says("so")) as there:
+        made = policy(there, max_concurrency=1)
+        first = made.act({"image": images, "text": ("a", "b")}, infos=[{}, {"has_image": False}])
+        infos: list[dict[str, Any]] = [{"has_image": np.bool_(False)}, {"has_image": True}]
+        made.act({"image": images, "text": ("c", "d")}, first.memory, infos=infos)
+        kinds = [
+            [
+                said if isinstance(said, str) else [part["type"] for part in said]
+                for said in (message["content"] for message in body["messages"] if message["role"] == "user")
+            ]
+            for body in there.bodies
+        ]
+        shown = ["image_url", "text"]
+        assert kinds == [[shown], ["b"], [shown, "c"], ["b", shown]]
+        url = there.bodies[3]["messages"][2]["content"][0]["image_url"]["url"]
+        seen = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))))
+        assert (seen == images[1]).all()
+        with pytest.raises(ValueError, match=r"info\['has_image'\] must be true or false, got 'no'"):
+            made.act({"image": images[:1], "text": ("a",)}, infos=[{"has_image": "no"}])

@@ -6,7 +6,8 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from tetrathlon.agents.engine import Sampling, TorchEngine, _draw, eos_ids
+from tetrathlon.agents.engine import TorchEngine, eos_ids
+from tetrathlon.agents.sampling import Sampling, draw
 
 VOCAB = 50
 CONTEXT = 64
@@ -318,13 +319,13 @@ def test_draws_follow_the_distribution():
     uniform = torch.rand(n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     for temperature in (1.0, 0.5):
         expected = (logits[0] / temperature).softmax(-1)
-        tokens, logps = _draw(logits, torch.zeros(n, dtype=torch.long), Sampling(temperature=temperature), uniform)
+        tokens, logps = draw(logits, torch.zeros(n, dtype=torch.long), Sampling(temperature=temperature), uniform)
         counts = torch.bincount(tokens, minlength=5) / n
         assert torch.allclose(counts, expected, atol=4 * 0.5 / math.sqrt(n))
         assert counts[2] == counts[4] == 0
         assert torch.allclose(logps, expected.log()[tokens])
     ends = torch.tensor([0.0, 1 - 2**-53, 1.0], dtype=torch.float64)
-    tokens, _ = _draw(logits, torch.zeros(3, dtype=torch.long), Sampling(), ends)
+    tokens, _ = draw(logits, torch.zeros(3, dtype=torch.long), Sampling(), ends)
     assert tokens.tolist() == [0, 3, 3]
 
 
@@ -335,7 +336,7 @@ def test_draws_are_those_of_the_whole_distribution_function():
     logits[1, 256:768] = -math.inf  # two whole blocks of nothing
     state = torch.arange(3).repeat(2000)
     uniform = torch.rand(len(state), dtype=torch.float64)
-    tokens, logps = _draw(logits, state, Sampling(), uniform)
+    tokens, logps = draw(logits, state, Sampling(), uniform)
     total = logits.double().softmax(-1).cumsum(-1)[state]
     expected = torch.searchsorted(total, uniform[:, None], right=True)[:, 0]
     apart = (total - uniform[:, None]).abs().amin(-1) > 1e-6
@@ -343,7 +344,7 @@ def test_draws_are_those_of_the_whole_distribution_function():
     assert torch.equal(tokens[apart], expected[apart])
     assert torch.allclose(logps, logits.log_softmax(-1)[state, tokens])
     ends = torch.tensor([0.0, 1.0], dtype=torch.float64)
-    first, last = _draw(logits[1:2], torch.zeros(2, dtype=torch.long), Sampling(), ends)[0].tolist()
+    first, last = draw(logits[1:2], torch.zeros(2, dtype=torch.long), Sampling(), ends)[0].tolist()
     assert (first, last) == (0, 999)
 
 

@@ -19,8 +19,9 @@ from transformers import AutoTokenizer
 from tests.agents.talkers import answers, episode, net, talker
 from tests.agents.test_language import CHATML, policy, scripted, tokenizer
 from tetrathlon.agents.char_lm import char_lm
-from tetrathlon.agents.engine import Completion, Sampling
+from tetrathlon.agents.engine import Completion
 from tetrathlon.agents.language import LanguagePolicy
+from tetrathlon.agents.sampling import Sampling
 from tetrathlon.algos.batch import segments_of
 from tetrathlon.algos.on_policy import GRPO
 from tetrathlon.algos.ratios import log_ratio

@@ -45,6 +45,11 @@ def test_pictures_come_first_and_texts_behind() -> None:
     assert content_of({"a": "x", "b": {"c": 3}}) == "a: x\nb.c: 3"
 
 
+def test_pictures_that_are_not_shown_are_left_out() -> None:
+    assert content_of({"image": RED, "text": "what is it?"}, shown=False) == "what is it?"
+    assert content_of({"image": RED, "wrist": GREY, "text": "a", "n": 3}, shown=False) == "a\nn: 3"
+
+
 @pytest.mark.parametrize("bad", [np.zeros(3), 5, None, [1], b"x"])
 def test_other_observations_are_refused(bad: Any) -> None:
     with pytest.raises(TypeError, match=type(bad).__name__):

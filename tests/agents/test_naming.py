@@ -16,6 +16,7 @@ from tests.agents.toys import Counting, Oracle
 from tetrathlon.agents.chat_policy import ChatPolicy
 from tetrathlon.agents.naming import PolicyError, make_policy, policy_name
 from tetrathlon.agents.policy import ExpertPolicy, FunctionPolicy, RandomPolicy
+from tetrathlon.envs.registry import make
 
 MODULE = """
     from tetrathlon.agents.policy import FunctionPolicy, RandomPolicy
@@ -156,8 +157,8 @@ def test_modules_that_are_not_there(here: str, env: gym.Env[Any, Any]) -> None:
         ("hf", "write hf:PATH_OR_ID"),
         (
             "zzz",
-            "random, expert, mpc, smollm2, char, control, vla, hf:PATH_OR_ID, openai:URL#MODEL, sb3:FILE, run:DIR, "
-            "bc:N, module:object",
+            "random, expert, mpc, smollm2, char, tiny-vlm, ocr, control, vla, hf:PATH_OR_ID, openai:URL#MODEL, "
+            "sb3:FILE, run:DIR, bc:N, module:object",
         ),
         ("contrl", "did you mean control?"),
         ("", "random, expert"),
@@ -288,3 +289,24 @@ def test_arguments_reach_what_makes_the_policy(tmp_path: Path, monkeypatch: pyte
         make_policy("random", env, arguments={"hidden": [8]})
     with pytest.raises(PolicyError, match="colour"):
         make_policy("control", env, arguments={"colour": 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"foo": 9}, "policy 'char' has no argument 'foo'"),
+        ({"context": "nine"}, "policy 'char': context must be an integer from 1 to 10000000, got 'nine'"),
+        ({"context": 1.5}, "context must be an integer .*, got 1.5"),
+        ({"size": 0}, "size must be an integer from 1 to 65536, got 0"),
+        ({"size": "big"}, "size must be an integer from 1 to 65536, got 'big'"),
+        ({"layers": -1}, "layers must be an integer from 1 to 1000, got -1"),
+        ({"heads": 3}, "heads must divide size 64, got 3"),
+        ({"words": 5}, "words must be a list of texts, got 5"),
+        ({"words": "ab"}, "words must be a list of texts, got 'ab'"),
+        ({"characters": 5}, "characters must be a text, got 5"),
+    ],
+)
+def test_wrong_values_of_a_small_model_are_told_in_a_line(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(PolicyError, match=said) as told:
+        make_policy("char", make("Lookup"), arguments=arguments)
+    assert "__init__" not in str(told.value) and "\n" not in str(told.value)

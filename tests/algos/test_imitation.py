@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -264,6 +265,14 @@ class TestBC:
             BC(Table(PLACES, 2), "Line-v0", demonstrations=[], **SMALL)
         with pytest.raises(ValueError, match="demonstrations or from an expert that plays; give one"):
             BC(Table(PLACES, 2), "Line-v0", demonstrations=[walk()], expert=np.asarray, **SMALL)
+
+    def test_demonstrations_of_another_environment_are_refused(self) -> None:
+        other = replace(walk(), env="CartPole-v1")
+        for trainer in (BC, DAgger):
+            with pytest.raises(ValueError, match="must be of Line-v0, and episode 1 is of CartPole-v1"):
+                trainer(Table(PLACES, 2), "Line-v0", demonstrations=[walk(), other], **SMALL)
+            for env in ("", "Line-v0", "tests:Line-v0"):
+                trainer(Table(PLACES, 2), "Line-v0", demonstrations=[replace(walk(), env=env)], **SMALL)
 
     def test_an_environment_without_an_expert_needs_one(self) -> None:
         env = gym.make("CartPole-v1")

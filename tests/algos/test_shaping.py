@@ -13,6 +13,7 @@ from tetrathlon.algos.shaping import (
     length_gap,
     length_reward,
     overlong_penalty,
+    pair_gain,
     without_cut,
 )
 
@@ -72,3 +73,41 @@ def test_length_costs() -> None:
     length = torch.tensor([50, 100, 300])
     assert length_cost(length, coef=0.01, free=100).tolist() == pytest.approx([0.0, 0.0, -2.0])
     assert length_gap(length, torch.tensor([100, 100, 100])).tolist() == pytest.approx([-0.015, 0.0, -0.06])
+
+
+def test_of_a_pair_both_must_be_right() -> None:
+    score = torch.tensor([1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+    group = torch.tensor([7, 7, 3, 3, 5, 5, 9, 9, 2])
+    pair = torch.tensor([0, 0, 0, 0, 4, 4, 4, 4, 6])
+    paid = score + pair_gain(score, group, pair)
+    # The partner of 7 is always right, that of 3 in half, that of 5 never; 2 has none.
+    assert paid.tolist() == [1.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+def test_three_of_a_pair_are_paid_by_the_mean_of_the_other_groups() -> None:
+    score = torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0])
+    group = torch.tensor([0, 1, 1, 2, 2, 2, 2])
+    paid = score + pair_gain(score, group, torch.zeros(7, dtype=torch.long))
+    assert paid.tolist() == pytest.approx([(0.5 + 0.75) / 2, 0.875, 0, 0.75, 0.75, 0.75, 0])
+
+
+def test_rows_that_say_nothing_do_not_count_in_a_pair() -> None:
+    score = torch.tensor([1.0, NAN, 0.0, NAN, NAN, 1.0])
+    group = torch.tensor([0, 0, 1, 1, 2, 3])
+    gain = pair_gain(score, group, torch.tensor([0, 0, 0, 0, 5, 5]))
+    assert gain[[0, 2, 5]].tolist() == [-1.0, 0.0, 0.0]
+    assert gain[[1, 3, 4]].isnan().all()
+
+
+def test_the_gradient_of_a_pair_is_that_of_the_chance_of_both() -> None:
+    """Over all outcomes of groups of 1 with chances p and q, the score function gives the gradient of p q."""
+    p, q = 0.3, 0.8
+    total = torch.zeros(2)
+    for a in (0.0, 1.0):
+        for b in (0.0, 1.0):
+            chance = (p if a else 1 - p) * (q if b else 1 - q)
+            score = torch.tensor([a, b])
+            paid = score + pair_gain(score, torch.tensor([0, 1]), torch.tensor([0, 0]))
+            grad = torch.tensor([1 / p if a else -1 / (1 - p), 1 / q if b else -1 / (1 - q)])
+            total += chance * paid * grad
+    assert total.tolist() == pytest.approx([q, p])

@@ -42,7 +42,7 @@ def told(template: str | None = CHATML, critic: Any = None) -> Told:
         said = [[*teller.tokenizer.encode(turn), 2] for turn in teller.turns]
         return [Completion(ids, [-1.0 - at / 64 for at in range(len(ids))], "eos") for ids in said]
 
-    teller.engine.generate = generate  # type: ignore[method-assign]
+    teller.engine.generate = generate  # type: ignore[method-assign, assignment]
     return teller
 
 

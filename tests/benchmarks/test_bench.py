@@ -247,6 +247,7 @@ def cell(successes: list[bool], tasks: list[str | None] | None = None, **others:
     facts = {
         "outcomes": [{"task": t, "success": s} for t, s in zip(tasks, successes, strict=True)],
         "seed": 0, "reward": {"mean": 0.5}, "reward_terms": {"correct": 0.5}, "costs": {}, "tokens": None, "steps": 1.0,
+        "dependence": None,
         "lengths": {"unit": "characters", "success": 4.0, "failure": None}, "stop_reasons": {"answered": 2},
         "grader_errors": 0, "crashes": {"count": 0}, "episodes": len(successes), "seconds": 1.0, "cpu_seconds": 1.0,
     }  # fmt: skip
@@ -259,6 +260,17 @@ def test_an_instance_that_was_asked_twice_counts_once_in_the_interval() -> None:
     twice = row(entry, "p", [cell([True, True, False, False], ["a", "a", "b", "b"])], ["x"])
     assert twice["success"] == {**once["success"], "n": 4}
     assert rate(0, 0, 0) == {"mean": None, "low": None, "high": None, "n": 0, "distinct": 0}
+
+
+def test_dependence_is_pooled_by_instances() -> None:
+    def looked(n: int, pair: float) -> dict[str, Any]:
+        return {"instances": n, "pair": pair, "pair_low": 0.0, "pair_high": 1.0, "flips": None}
+
+    cells = [cell([True], dependence=looked(30, 0.5)), cell([True], dependence=looked(10, 0.1)), cell([True])]
+    found = row(SUITE.entries[0], "p", cells, ["x", "y", "z"])["dependence"]
+    assert found["instances"] == 40 and found["pair"] == pytest.approx(0.4) and found["flips"] is None
+    assert found["pair_low"] == pytest.approx(0.264, abs=1e-3) and found["pair_high"] == pytest.approx(0.554, abs=1e-3)
+    assert row(SUITE.entries[0], "p", cells[2:], ["z"])["dependence"] is None
 
 
 def test_a_model_is_placed_between_random_and_expert() -> None:

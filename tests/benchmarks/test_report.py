@@ -16,6 +16,7 @@ from tetrathlon.benchmarks import report
 from tetrathlon.benchmarks.cells import Cell, Ledger
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line, visible
 from tetrathlon.benchmarks.report import write_markdown, write_report, write_view
+from tetrathlon.benchmarks.report_tables import LOOKS
 from tetrathlon.benchmarks.results import COST_KEYS, aggregate, normalise, rate
 from tetrathlon.benchmarks.suites import Entry
 from tetrathlon.envs.episode import Episode, Step, save_episodes
@@ -150,10 +151,19 @@ def a_row(name: str, policy: str, slug: str, successes: int) -> dict[str, Any]:
         "name": name, "env": "other/<i>Env</i>-v0", "kwargs": {"text": "</td><script>"}, "domain": "other",
         "policy": policy, "success": rate(successes, 12, 12), "reward": 0.1, "reward_terms": {}, "tokens": 7.5,
         "costs": {"<b>hit</b>": dict.fromkeys(COST_KEYS, 0.25), "total": dict.fromkeys(COST_KEYS, 0.25)},
+        "dependence": {"instances": 12, **dict.fromkeys(LOOKS, 0.375)},
         "strata": [{"successes": successes, "episodes": 12, "distinct": 12}], "steps": 1.0, "episodes": 12,
         "lengths": {"unit": "tokens", "success": 3.0, "failure": 9.0 if successes < 12 else None},
         "stop_reasons": stops, "grader_errors": 1, "crashes": 2, "seconds": 60.0, "cpu_seconds": 1.0, "cells": [slug],
     }  # fmt: skip
+
+
+def test_what_answers_to_pictures_depend_on_is_told(folder: Path) -> None:
+    html = (folder / "report.html").read_text("utf-8")
+    section = html[html.index('id="looks"') :]
+    section = section[: section.index("</table>")]
+    assert section.count("<tr>") == 1 + 3 * len(NAMES)
+    assert section.count('<td class="n">38</td>') == 9 * 3 * len(NAMES)
 
 
 @pytest.mark.parametrize("page", ["report", "view"])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tetrathlon.envs.arguments import flag, share
-from tetrathlon.envs.registry import make
+from tetrathlon.envs.arguments import flag, names_of, share, some_of
+from tetrathlon.envs.registry import listings, make
 from tetrathlon.usage import arguments
 
 
@@ -45,3 +45,44 @@ def test_a_share_is_below_one(value: Any) -> None:
     with pytest.raises(ValueError, match="w must be a number from 0 to less than 1"):
         share("w", value)
     assert share("w", 1, last=True) == 1.0 and share("w", 0) == 0.0
+
+
+@pytest.mark.parametrize("value", [5, [[1]], [None], {"a": 1}, b"a", "a", [], True, ["a", "c"], {1}])
+def test_what_is_no_list_of_names_is_told_all_of_them(value: Any) -> None:
+    with pytest.raises(ValueError, match="kinds must be a list of some of a, b, got "):
+        some_of("kinds", value, ("a", "b"))
+
+
+def test_names_keep_their_order_and_a_set_has_none() -> None:
+    assert some_of("kinds", ["b", "a"], ("a", "b")) == ("b", "a") and some_of("kinds", None, ("a", "b")) == ("a", "b")
+    assert some_of("kinds", {"b", "a"}, ("a", "b")) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "name"),
+    [*((env_id, "kinds") for env_id in ("Files", "ServiceDesk", "Python", "Format")), ("RepoRepair", "families")],
+)
+@pytest.mark.parametrize("value", [5, [[1]], "x", ["x"]])
+def test_environments_name_the_kinds_that_there_are(env_id: str, name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"{name} must be a list of some of \w+, \w+, "):
+        make(env_id, **{name: value})
+
+
+@pytest.mark.parametrize("listing", [*listings("text"), *listings("tools")], ids=lambda listing: listing.id)
+def test_an_argument_that_is_none_is_told_by_the_environment(listing: Any) -> None:
+    with pytest.raises(TypeError, match=r"\w+ has no argument 'splitt'; did you mean split\? \(it takes ") as told:
+        make(listing.id, splitt="test")
+    assert "__init__" not in str(told.value)
+
+
+def test_the_names_of_a_class_are_those_of_its_bases_too() -> None:
+    class First:
+        def __init__(self, a: int, *, b: int = 0) -> None: ...
+
+    class Second(First):
+        def __init__(self, *, c: int = 0, **others: Any) -> None: ...
+
+    class Third(Second):
+        def __init__(self, d: int) -> None: ...
+
+    assert names_of(Second) == {"a", "b", "c"} and names_of(Third) == {"d"}

@@ -202,6 +202,37 @@ def test_results_are_bounded(shop):
         query(shop, many, seconds=9)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT random()", "SELECT abs(RANDOM()) % 5", "SELECT hex(randomblob(4))",
+     "SELECT id FROM item ORDER BY random()", "SELECT CURRENT_TIMESTAMP", "SELECT current_date", "SELECT current_time",
+     "SELECT date()", "SELECT datetime('now')", "SELECT time('NOW')", "SELECT date('n' || 'ow', '-1 day')",
+     "SELECT date(x'6e6f77')",
+     "SELECT datetime('now' || char(0) || 'x')", "SELECT julianday('now')", "SELECT strftime('%Y')",
+     "SELECT strftime('%Y', 'now')", "SELECT id FROM item WHERE date('now') > '2000'",
+     "SELECT datetime('2020-01-01', 'localtime')", "SELECT strftime('%H', '2020-01-01', 'UTC')"],
+)  # fmt: skip
+def test_an_exact_query_knows_neither_chance_nor_today(shop, sql):
+    assert query(shop, sql)
+    with pytest.raises(QueryError, match="a query must give the same whenever it is run"):
+        query(shop, sql, exact=True)
+    assert query(shop, "SELECT count(*) FROM item", exact=True) == [(3,)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT date('2020-01-31', '+1 month', 'start of month'), time('10:30'), datetime(2459000.5), date('x')",
+     "SELECT julianday('2020-03-01') - julianday('2020-02-01'), typeof(julianday('2020-03-01'))",
+     "SELECT strftime('%w now', '2020-02-29'), strftime('%Y-%m', '2020-02-29'), strftime(NULL, '2020-01-01')",
+     "SELECT max(date('2020-01-01', '+' || id || ' days')), min(datetime(id, 'unixepoch')) FROM item GROUP BY name",
+     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 5000) "
+     "SELECT sum(julianday(date('2020-01-01', x || ' days'))) FROM c"],
+)  # fmt: skip
+def test_an_exact_query_knows_all_other_days(shop, sql):
+    plain, exact = query(shop, sql), query(shop, sql, exact=True)
+    assert exact == plain and exact.columns == plain.columns
+
+
 def test_a_missing_file_is_not_made(tmp_path):
     with pytest.raises(FileNotFoundError):
         query(tmp_path / "none.db", "SELECT 1")

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from tetrathlon.envs.arguments import some_of
 from tetrathlon.envs.text.instructions import data_formats, layouts, lengths, marks, wording
 from tetrathlon.envs.text.instructions.draft import Draft, phrases
 from tetrathlon.envs.text.instructions.instruction import Instruction, Scene, pick, pick_some
@@ -186,9 +187,8 @@ def check_kinds(kinds: Collection[str], languages: Collection[str]) -> None:
         ValueError: A kind or a language is unknown, or there is none.
         gymnasium.error.DependencyNotInstalled: A package is missing.
     """
-    for what, given, known in (("kinds", kinds, tuple(KINDS)), ("languages", languages, WRITTEN_LANGUAGES)):
-        if isinstance(given, str) or not given or not set(given) <= set(known):
-            raise ValueError(f"{what} must be a list of some of {known}, got {given!r}")
+    some_of("kinds", kinds, KINDS)
+    some_of("languages", languages, WRITTEN_LANGUAGES)
     if "json_schema" in kinds:
         data_formats.needs_validator()
     if "language" in kinds:

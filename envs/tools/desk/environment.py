@@ -36,7 +36,6 @@ _LONGEST_SAID = 4_000
 _MOST_TRIES = 25
 _SECOND_THOUGHTS = 0.4
 """Share of the granted requests of level 3 about which the customer changes their mind, where there is a choice."""
-_SAID = PlainFormat(lambda reply: None, lambda reply: False, "")
 _MANNERS = (
     "You work at the service desk of a shop and speak with one customer. Today is {today}. The policy below binds you, "
     "whatever the customer says; where the customer and the records differ, the records count. Keep it to the letter: "
@@ -51,6 +50,14 @@ _MANNERS = (
 )
 
 
+def _no_answer(reply: str) -> None:
+    return None
+
+
+def _is_no_answer(reply: str) -> bool:
+    return False
+
+
 class ServiceDesk(ToolEnv):
     """Serve a customer of a shop, who wants something that the policy allows or forbids.
 
@@ -58,9 +65,11 @@ class ServiceDesk(ToolEnv):
     A shop is drawn for each instance (customers, products, orders, payment methods), with a policy of its own, and a
     customer who wants one thing or two: cancel an order or an item, change an address, a payment method or a variant,
     exchange or return something, or have a refund for what is lost or damaged (``KINDS`` names them all). Half of the
-    requests must be granted, the others declined or given to a human. The customer says only what is asked for,
-    insists on what was declined, and sometimes claims what is false, gives a wrong postal code, is somebody else than
-    they say, or changes their mind.
+    requests must be granted, the others declined or given to a human. The customer says only what is asked for, two
+    facts a turn, insists on what was declined, and sometimes claims what is false, gives a wrong postal code, is
+    somebody else than they say, or changes their mind. They agree to an announcement that says, in whatever words, what
+    is changed and what decides it: the order or the items, the new variant, address or payment method, the amount of a
+    refund; to any other they ask what exactly will be done.
 
     ## Observation Space
     `UnicodeText`: what the customer says (``info["role"]`` is ``"user"``) or results of calls (``"tool"``). The policy
@@ -72,12 +81,13 @@ class ServiceDesk(ToolEnv):
 
     ## Rewards
     1 if the database at the end is exactly the one that it shall be, each request that must be refused was refused, and
-    the policy was kept all the time, else 0. What the agent says counts for nothing:
+    the policy was kept all the time, else 0. What the agent says counts only as what the customer agrees to:
 
     - A request is refused by the call ``decline`` with a reason that holds, or ``transfer_to_human``, and not before
       what decides it was looked at; a wrong one breaks the policy.
     - The policy is broken by each change that does not lead to the goal, even if it is undone; by a change for, or a
-      look into an order of, a customer who was not verified; and by a change to which the customer had not agreed.
+      look into an order of, a customer who was not verified; and by a change that no announcement named to which the
+      customer had agreed.
 
     ## Starting State
     The policy, the shop and the requests are drawn.
@@ -105,7 +115,7 @@ class ServiceDesk(ToolEnv):
     default_max_tokens: ClassVar[int] = 512
     default_max_turns: ClassVar[int] = 44
     default_max_calls: ClassVar[int] = 60
-    formats: Mapping[str, AnswerFormat] = {"plain": _SAID}
+    formats: Mapping[str, AnswerFormat] = {"plain": PlainFormat(_no_answer, _is_no_answer, "")}
     world_decides: ClassVar[bool] = True
     answer_in = None  # type: ignore[assignment]  # nothing that several episodes could vote on
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from tetrathlon.envs.tools.calls import write_call
 from tetrathlon.envs.tools.desk.policy import PROOFS
+from tetrathlon.envs.tools.desk.script import NEW_ADDRESS
+from tetrathlon.envs.tools.desk.user import MOST_FACTS, ScriptedUser
 from tetrathlon.envs.tools.desk.world import LEAST_FAILURES, DeskWorld
 
 _QUESTIONS: Mapping[str, str] = {
@@ -26,7 +28,7 @@ _ACTS: Mapping[str, str] = {
     "change_address": "send order {order_id} to {street}, {city}, {postal_code}",
     "change_profile": "change the address in your profile to {street}, {city}, {postal_code}",
     "change_payment": "move the payment of order {order_id} to {payment_id}",
-    "report_problem": "report order {order_id} as {problem}",
+    "report_problem": "report {item_id}order {order_id} as {problem}",
     "refund": "refund {amount} to {payment_id}",
 }
 
@@ -49,9 +51,10 @@ def next_turn(world: DeskWorld) -> str:
     if not world.knows_caller:
         return _verify(world, "not_verified" in request["reasons"])
     if asked := [fact for fact in user.wanted if fact in _QUESTIONS]:
-        return _ask(asked)
-    if request["steps"] and not user.agreed and request["order"] in ("", *world.opened):
-        return _announce(request["steps"])
+        return _ask(asked[:MOST_FACTS])
+    step = world.next_step(number)
+    if step is not None and not world.is_agreed(step) and request["order"] in ("", *world.opened):
+        return _announce(world, request["steps"])
     return _act(world, number)
 
 
@@ -85,7 +88,7 @@ def _verify(world: DeskWorld, is_stranger: bool) -> str:
     user = world.user
     proofs = PROOFS[world.policy.identity]
     if unsaid := [fact for fact in ("name", *proofs) if fact not in user.told]:
-        return _ask(unsaid)
+        return _ask(unsaid[:MOST_FACTS])
     if world.failures >= LEAST_FAILURES and is_stranger:
         return write_call("decline", {"reason": "not_verified"})
     # A postal code that fitted nobody is asked for once more.
@@ -105,10 +108,24 @@ def _ask(facts: list[str]) -> str:
     return f"Could you please tell me {' and '.join(_QUESTIONS[fact] for fact in facts)}?"
 
 
-def _announce(steps: list[dict[str, Any]]) -> str:
+def _announce(world: DeskWorld, steps: list[dict[str, Any]]) -> str:
     acts = []
     for step in steps:
         name, arguments = step["call"]
         shown = {key: ", ".join(value) if isinstance(value, list) else value for key, value in arguments.items()}
-        acts.append(_ACTS[name].format(**shown))
+        if name == "report_problem":
+            shown["item_id"] = f"item {shown['item_id']} of " if shown.get("item_id") else ""
+        acts.append(_ACTS[name].format(**{**shown, **_first_thoughts(world.user)}))
     return f"I am going to {' and '.join(acts)}. Shall I go ahead?"
+
+
+def _first_thoughts(user: ScriptedUser) -> dict[str, str]:
+    """Return the arguments that were to be others before the customer changed their mind, while they have not yet."""
+    if user.is_sure:
+        return {}
+    first, last = user.request["first"], user.request["facts"]
+    changed = {fact: said for fact, said in first.items() if said != last[fact]}
+    if "address" in changed:
+        said = changed["address"]["text"].removeprefix(NEW_ADDRESS).removesuffix(".")
+        return dict(zip(("street", "city", "postal_code"), said.split(", "), strict=True))
+    return {f"{fact}_id": said["values"][0] for fact, said in changed.items()}

@@ -92,7 +92,9 @@ class Policy:
             "as they tell you, with find_customer. If it fits nobody, ask once more; if it fits nobody again, decline "
             "[not_verified]. Open only orders of the verified customer, which find_customer lists. An order that is "
             "not among them you decline without opening it [not_your_order].",
-            "Consent. Before a change, tell the customer what you are going to do and wait until they agree. Change "
+            "Consent. Before a change, tell the customer what you are going to do and wait until they agree: what you "
+            "change, of which order or item, the new variant, address or payment method, and the amount of a refund. "
+            "They agree to that and to nothing else. Change "
             "only what they want at the end, once they are sure: any other change breaks the policy, even if it is "
             "undone.",
             f"Refunds. Nothing is refunded by itself: call refund, in whole. A refund goes to the payment method of "

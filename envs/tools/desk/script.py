@@ -47,6 +47,8 @@ _CLAIMS: Mapping[str, Sequence[str]] = {
 _NOISE = ("I have been a gold customer for ages.", "Your colleague said that this is no problem.", "I am in a hurry.")
 _REASONS = ("I changed my mind about it.", "It does not suit me.", "It is simply what I want.")
 _LEAST_CLAIM_LEVEL = 2
+NEW_ADDRESS = "The new address is "
+"""Before street, city and postal code, between commas."""
 _PAID_BACK = ("cancel_order", "cancel_item", "return_items", "lost_order", "damaged_item")
 """What ends with a refund."""
 
@@ -119,7 +121,7 @@ def _facts(stock: Stock, wish: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         facts["variant"] = {"text": f"I want it in {said}.", "values": [wish["variant"], said]}
     if "address" in wish:
         street, city, postal_code = (wish["address"][key] for key in ("street", "city", "postal_code"))
-        facts["address"] = {"text": f"The new address is {street}, {city}, {postal_code}.", "values": [street]}
+        facts["address"] = {"text": f"{NEW_ADDRESS}{street}, {city}, {postal_code}.", "values": [street]}
     if order is not None and "payment" in wish:
         kind = stock.data["customers"][order["customer"]]["payments"][wish["payment"]]["kind"]
         aim = "The money shall go to" if wish["kind"] == "return_items" else "I want to pay with"

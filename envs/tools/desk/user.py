@@ -6,10 +6,18 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tetrathlon.envs.tools.desk.announcement import Clarity
+
 VAGUE = "I don't understand. Could you ask me something specific?"
 """What is said to whatever is not understood."""
 AGREED = "Yes, please go ahead."
-"""What is said to an announcement, once all is said."""
+"""What is said to an announcement that names what is going to be done."""
+UNCLEAR = "What exactly are you going to do? Tell me what you change, of which order or item, and any amount."
+"""What is said to one that does not."""
+RIGHT = "Yes, that is right."
+"""What is said to a question whether a fact is so."""
+MOST_FACTS = 2
+"""Facts that are said in a turn."""
 _LONGEST_HEARD = 4_000
 _QUESTIONS: Mapping[str, re.Pattern[str]] = {
     fact: re.compile(pattern)
@@ -42,6 +50,7 @@ _REFUSES = re.compile(
     r"\bunfortunately\b|\bi(?:'m| am) (?:sorry|afraid|unable|not able)\b|\bnot (?:possible|allowed|eligible)\b|"
     r"\b(?:i|we) (?:cannot|can't|can not|are unable|have to decline|must decline)\b"
 )
+_CHECKS = re.compile(r"\b(?:right|correct)\s*\?|\bis (?:that|this|it|everything) (?:right|correct)\b")
 _MORE = re.compile(r"\banything else\b|\bsomething else\b")
 _OFFERS = re.compile(
     r"\b(?:how|what) (?:can|may|could) (?:i|we)\b|\bwhat happened\b|\byour (?:request|issue)\b|\bmore details\b|"
@@ -54,10 +63,12 @@ _ORDER = re.compile(r"\bw\d{5}\b")
 class ScriptedUser:
     """A simulated customer, who says what is asked for, bit by bit, and nothing else.
 
-    - A question is recognized by words such as "order number" or "colour"; each fact that it asks for is said. What is
-      no question, or none that the customer can answer, is answered with :data:`VAGUE`.
-    - An announcement ("I am going to ... Shall I go ahead?") is agreed to once all is said that belongs to the request;
-      who has second thoughts says them then.
+    - A question is recognized by words such as "order number" or "colour". Of the facts that it asks for two are said,
+      those first that were not said before. What is no question, or none that the customer can answer, is answered with
+      :data:`VAGUE`.
+    - An announcement ("I am going to ... Shall I go ahead?") is agreed to where it names the change and its object, and
+      all is said that belongs to the request; who has second thoughts says them then. To any other the customer asks
+      what exactly will be done.
     - Whether a request was dealt with, the customer sees in the world, not in what they are told.
     - Of a refusal they complain once or twice. After the last request they take leave.
 
@@ -71,8 +82,8 @@ class ScriptedUser:
         """The request that is spoken of."""
         self.told: list[str] = []
         """The facts of it, and of who calls, that were said."""
-        self.agreed = False
-        """Whether what is to be done for it was agreed to."""
+        self.agreed: list[str] = []
+        """The announcements for it that were agreed to."""
         self.is_sure = False
         """Whether they had their second thoughts."""
         self.complaints = 0
@@ -101,13 +112,14 @@ class ScriptedUser:
         codes = self.script["postal"]
         return str(codes[min(max(self.postal - 1, 0), len(codes) - 1)])
 
-    def hear(self, text: str, *, is_settled: bool, is_declined: bool) -> str:
+    def hear(self, text: str, *, is_settled: bool, is_declined: bool, named: Clarity) -> str:
         """Return what they say to a text.
 
         Args:
             text: What the agent says.
             is_settled: Whether the request that is spoken of was dealt with.
             is_declined: Whether it was declined.
+            named: What the text names of the change that is asked for.
         """
         if is_settled:
             return self._go_on(is_declined)
@@ -118,9 +130,10 @@ class ScriptedUser:
         unsaid = [f for f in asked if self._values(f) and f not in self.told and not self._mentions(said, f)]
         goes = _GO.search(said) is not None
         if not unsaid and (goes or (not asked and _ANNOUNCES.search(said) and not _REFUSES.search(said))):
-            return self._agree(said)
+            return self._answer_announcement(text, said, named)
         if asked:
-            return self._tell(asked)
+            first = [*unsaid, *(fact for fact in asked if fact not in unsaid)][:MOST_FACTS]
+            return self._tell([fact for fact in asked if fact in first])
         if _MORE.search(said):
             return f"You have not dealt with this yet: {self.request['opening']}"
         if _REFUSES.search(said):
@@ -128,14 +141,15 @@ class ScriptedUser:
         if _OFFERS.search(said):
             return str(self.request["opening"])
         if "?" in said and any(self._mentions(said, fact) for fact in self.request["facts"]):
-            return "Yes, that is right."
+            return RIGHT
         return "I have had no word of that yet. Please see to it." if _CLAIMS_DONE.search(said) else VAGUE
 
     def _asked(self, said: str) -> list[str]:
-        """Return the facts that a text asks for, of those that there are."""
+        """Return the facts that a text asks for, of those that there are, in its order."""
         if not _ASKS.search(said):
             return []
-        asked = [fact for fact, pattern in _QUESTIONS.items() if pattern.search(said)]
+        found = {fact: match.start() for fact, words in _QUESTIONS.items() if (match := words.search(said))}
+        asked = sorted(found, key=found.__getitem__)
         if not asked and _WHO.search(said):
             asked = ["name", "postal"]
         return [fact for fact in asked if fact in ("name", "postal", "order") or fact in self.request["facts"]]
@@ -156,8 +170,7 @@ class ScriptedUser:
         if self.current + 1 < len(self.script["requests"]):
             self.current += 1
             self.told = [fact for fact in self.told if fact in ("name", "postal")]
-            self.agreed = self.is_sure = False
-            self.complaints = 0
+            self.agreed, self.is_sure, self.complaints = [], False, 0
             return f"{thanks} There is one more thing. {self.request['opening']}"
         if self.script["stays"] and not self.is_content:
             self.is_content = True
@@ -165,18 +178,24 @@ class ScriptedUser:
         self.is_gone = True
         return f"{thanks} Goodbye."
 
-    def _agree(self, said: str) -> str:
+    def _answer_announcement(self, text: str, said: str, named: Clarity) -> str:
+        if named != "all" and _CHECKS.search(said) and any(self._mentions(said, f) for f in self.request["facts"]):
+            return RIGHT
+        if named == "nothing":
+            return UNCLEAR
         if missing := [fact for fact in self.wanted if not self._mentions(said, fact)]:
             return self._tell(missing)
+        if named == "kind":
+            return UNCLEAR
         if self.request["first"] and not self.is_sure:
             self.is_sure = True
             changed = [f for f, fact in self.request["first"].items() if fact != self.request["facts"][f]]
             return f"Wait, I have changed my mind. {self._texts(changed)}"
-        self.agreed = True
+        self.agreed.append(text[:_LONGEST_HEARD])
         return AGREED
 
     def _tell(self, facts: Iterable[str]) -> str:
-        listed = list(facts)
+        listed = list(facts)[:MOST_FACTS]
         self.postal += "postal" in listed
         self.told += [fact for fact in listed if fact not in self.told]
         return self._texts(listed)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from tetrathlon.envs.tools.desk.announcement import Announcement, Clarity
 from tetrathlon.envs.tools.desk.policy import Policy
 from tetrathlon.envs.tools.desk.rules import Handover, Refusal
 from tetrathlon.envs.tools.desk.shop import Leaf, Shop, id_of
@@ -253,7 +254,12 @@ class DeskWorld(World):
     def hear(self, text: str) -> str:
         """Return what the scripted customer says to a text."""
         number = self.user.current
-        said = self.user.hear(text, is_settled=self.is_settled(number), is_declined=number in self.declined)
+        said = self.user.hear(
+            text,
+            is_settled=self.is_settled(number),
+            is_declined=number in self.declined,
+            named=self._named(Announcement(text, self.shop)),
+        )
         self.conversation += [["assistant", text], ["user", said]]
         if self.user.is_gone:
             self.over = "user_left"
@@ -269,10 +275,11 @@ class DeskWorld(World):
     def next_step(self, number: int) -> dict[str, Any] | None:
         """Return what is still to be done for a request that is granted; None: nothing."""
         steps: list[dict[str, Any]] = self.plan[number]["steps"]
-        for step in steps:
-            if any(self.shop.at(path) != value for path, value in step["leaves"].items()):
-                return step
-        return None
+        return next((step for step in steps if not self._is_done(step)), None)
+
+    def is_agreed(self, step: Mapping[str, Any]) -> bool:
+        """Tell whether the scripted customer agreed to a step of the request that is spoken of."""
+        return any(Announcement(text, self.shop).names(*step["call"]) for text in self.user.agreed)
 
     def is_right(self) -> bool:
         """Tell whether the database is as it shall be, every refusal was made, and the policy was kept."""
@@ -314,14 +321,32 @@ class DeskWorld(World):
         whose = arguments.get("customer_id") or self.shop.order(arguments["order_id"])["customer"]
         if not self.is_verified(id_of(whose)):
             self.faults.append(f"{name} before the customer was verified")
-        if self.is_scripted and not self.user.agreed:
-            self.faults.append(f"{name} before the customer agreed")
-        wanted = self._wanted()
-        for path, value in self.shop.changes(before).items():
+        wanted, changes = self._wanted(), self.shop.changes(before)
+        if self.is_scripted and not self._was_agreed(changes):
+            self.faults.append(f"{name} before the customer agreed to it")
+        for path, value in changes.items():
             if not _leads_to(before.at(path), value, wanted.get(path)):
                 self.faults.append(f"{name} changed {path}, which was not to be changed so")
                 break
         return said
+
+    def _named(self, announcement: Announcement) -> Clarity:
+        """Return what a text names of what is to be done for the request that is spoken of."""
+        user, steps = self.user, self.plan[self.user.current]["steps"]
+        if steps and (user.is_sure or not user.request["first"]):
+            return announcement.clarity([step["call"] for step in steps if not self._is_done(step)])
+        facts = user.request["facts"]
+        values = [value for fact in ("order", "item") if fact in facts for value in facts[fact]["values"]]
+        return announcement.clarity_of_wish(user.request["kind"], values)
+
+    def _was_agreed(self, changes: Mapping[str, Leaf | None]) -> bool:
+        """Tell whether all that changed belongs to what the scripted customer agreed to, as far as it is wanted."""
+        steps = self.plan[self.user.current]["steps"]
+        agreed = {path for step in steps if self.is_agreed(step) for path in step["leaves"]}
+        return bool(self.user.agreed) and all(path in agreed for path in changes if path in self._wanted())
+
+    def _is_done(self, step: Mapping[str, Any]) -> bool:
+        return all(self.shop.at(path) == value for path, value in step["leaves"].items())
 
     def _wanted(self) -> dict[str, Leaf]:
         """Return what is to be changed: for the request that is spoken of, or for all, where that is not known."""

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tetrathlon.envs.arguments import some_of, whole
-from tetrathlon.envs.grading.answers import plain_answer
-from tetrathlon.envs.language.formats import AnswerFormat, PlainFormat
+from tetrathlon.envs.language.formats import AnswerFormat, PlainFormat, is_anything, whole_answer
 from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.tools.calls import write_call
 from tetrathlon.envs.tools.environment import ToolEnv
@@ -26,8 +25,8 @@ from tetrathlon.envs.tools.world import World
 _QUOTA = Quota(files=200, file_bytes=50_000, bytes=500_000)
 _DONE = "Done."
 _SAID = PlainFormat(
-    lambda reply: plain_answer(reply, lines=True),
-    lambda reply: True,
+    whole_answer,
+    is_anything,
     "When everything is as asked, reply with Done. and without a call.",
 )
 

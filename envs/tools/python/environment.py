@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tetrathlon.envs.arguments import whole
+from tetrathlon.envs.arguments import some_of, whole
 from tetrathlon.envs.grading.rationals import rational
 from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.sandbox import SandboxError
@@ -138,9 +138,7 @@ class Python(ToolEnv):
     ) -> None:
         self.least_level = whole("least_level", least_level, 1, _LEVELS)
         self.most_level = whole("most_level (from least_level)", most_level, self.least_level, _LEVELS)
-        if isinstance(kinds, str) or (kinds is not None and (not kinds or not set(kinds) <= set(KINDS))):
-            raise ValueError(f"kinds must be some of {list(KINDS)}, or None, got {kinds!r}")
-        self.kinds = tuple(KINDS) if kinds is None else tuple(kinds)
+        self.kinds = some_of("kinds", kinds, KINDS)
         self.seconds = whole("seconds", seconds, 1, _MOST_SECONDS)
         self.memory_mb = whole("memory_mb", memory_mb, 64, 4_096)
         self._limits = replace(

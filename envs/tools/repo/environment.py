@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tetrathlon.envs.arguments import some_of, whole
-from tetrathlon.envs.grading.answers import plain_answer
-from tetrathlon.envs.language.formats import AnswerFormat, PlainFormat
+from tetrathlon.envs.language.formats import AnswerFormat, PlainFormat, is_anything, whole_answer
 from tetrathlon.envs.language.task import Task
 from tetrathlon.envs.text.coding.draft import Draw
 from tetrathlon.envs.tools.calls import write_call
@@ -26,8 +25,8 @@ from tetrathlon.envs.tools.world import World
 
 _DONE = "Done."
 _SAID = PlainFormat(
-    lambda reply: plain_answer(reply, lines=True),
-    lambda reply: True,
+    whole_answer,
+    is_anything,
     "When it is repaired, reply with Done. and without a call.",
 )
 _MOST_ROOTS = 1_000
@@ -53,13 +52,17 @@ class RepoRepair(ToolEnv):
 
     ## Rewards
     1 if everything that the visible tests and hidden ones do comes to what is right, and every public name is where it
-    was, else 0. That is tried once, at the end, in a fresh sandbox with the agent's files outside of ``tests/``. What
-    is expected never enters the sandbox, so there is nothing that the code could forge; what it prints and how it ends
-    count for nothing.
+    was, else 0. Hidden are other tests of the library, and of each function that was repaired many more: other values,
+    and, as far as its docstring says what is right for them, numbers below zero, nothing, ones and equal ones. What
+    else was changed is not looked at: other files may be added, deleted or rewritten, and code may have another form,
+    as long as all of that holds. It is tried once, at the end, in a fresh sandbox with the agent's files outside of
+    ``tests/``. What is expected never enters the sandbox, so there is nothing that the code could forge; what it prints
+    and how it ends count for nothing.
 
     ## Starting State
     A family, its names and numbers, its tests and its faults are drawn. The right library passes all tests, some
     visible test fails with the faults, and each fault alone makes a hidden test fail that no visible one is equal to.
+    What is expected of hidden tests is what the right library does.
 
     ## Episode End
     See ``ToolEnv``; the files are graded however the episode ends. Where the sandbox does not work, there is a

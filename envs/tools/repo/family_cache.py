@@ -200,7 +200,7 @@ def replay(cache, keys, cost=1):
 
 
 def compare_rules(keys, room, rules=("oldest", "unused", "rare")):
-    """Return rule -> how many keys are missed in a replay with a new cache of so much room."""
+    """Return rule -> how many keys are missed when they are read with a new cache of so much room."""
     return {rule: replay(Cache(room, rule), keys) for rule in rules}
 '''
 _FULL = "cache = Cache(3, V_r)\nwarm_up(cache, [('a', 1), ('b', 2), ('c', 3)], V_t)\n"

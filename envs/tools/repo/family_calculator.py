@@ -188,7 +188,7 @@ class Sheet:
         return self._values.get(name, default)
 
     def uses(self, name):
-        """Return the names, in alphabetical order and each once, that the expression of a name uses."""
+        """Return the names, in alphabetical order and each once, that stand in the expression of a name."""
         found = []
         for kind, value in tokenize(self._texts[name]):
             if kind == "name" and value not in found:

@@ -9,7 +9,7 @@ _LINES = '''"""Lines of a file of settings."""
 
 
 class ConfigError(ValueError):
-    """A file of settings is wrong."""
+    """A file of settings cannot be read."""
 
 
 def strip_comment(line):
@@ -24,7 +24,7 @@ def strip_comment(line):
 
 
 def join_lines(lines):
-    """Return lines with those that end with a backslash joined to the next, without the backslash and the blanks there.
+    """Return lines, each that ends with a backslash as one with the next, without the backslash and the blanks there.
 
     A backslash at the end of the last line is left out.
     """

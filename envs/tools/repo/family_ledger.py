@@ -127,7 +127,7 @@ class Ledger:
     def transfer(self, source, target, cents, free=False):
         """Take an amount from the account of one owner and put it into that of another.
 
-        The source pays the fee for the amount as well, with the note "fee", unless the transfer is free. The notes of
+        The source pays the fee for the amount as well, with the note "fee", unless it is free. The notes of
         the amount name the other owner. If there is not enough for both, AccountError is raised and nothing changes.
         Returns the fee.
         """
@@ -196,7 +196,7 @@ LEDGER = Family(
     ("tallybook", "coinlog", "pursekeeper", "centbook", "paybook", "thrift"),
     """Keeps accounts in whole cents of K_UNIT.
 
-A transfer costs N_RATE per thousand, at least N_LEAST cents. An account may be overdrawn up to its limit.""",
+Moving an amount costs N_RATE per thousand, at least N_LEAST cents. An account may be overdrawn up to its limit.""",
     {"money": _MONEY, "account": _ACCOUNT, "ledger": _LEDGER, "report": _REPORT},
     CASES,
     {

@@ -218,7 +218,7 @@ NUMBERS = Family(
     ("meanwhile_kit", "statleaf", "numberfold", "sumtools", "figurebox", "datumkit"),
     """Works on lists of numbers and on small matrices.
 
-Means are rounded to N_PLACES places. The top of a list has N_TOP numbers if nothing else is said.""",
+Means are rounded to N_PLACES places. Of the largest numbers N_TOP are returned if nothing else is said.""",
     {"summary": _SUMMARY, "ranks": _RANKS, "series": _SERIES, "matrix": _MATRIX},
     CASES,
     {

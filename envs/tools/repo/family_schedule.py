@@ -65,11 +65,11 @@ class Span:
         return self.start <= minute < self.end
 
     def overlaps(self, other):
-        """Tell whether the spans have a minute in common."""
+        """Tell whether there is a minute in both spans."""
         return self.start < other.end and other.start < self.end
 
     def common(self, other):
-        """Return the span that both have in common; None where there is none."""
+        """Return what is in both spans, as a span; None where nothing is."""
         if not self.overlaps(other):
             return None
         return Span(max(self.start, other.start), min(self.end, other.end))

@@ -143,7 +143,7 @@ def missing(order, store):
 def fulfil(order, store):
     """Take all that an order wants out of a store and return its cost.
 
-    If something is missing, Shortage is raised and nothing is taken.
+    If there is too little of something, Shortage is raised and nothing is taken.
     """
     if missing(order, store):
         raise Shortage(order.buyer)
@@ -164,7 +164,7 @@ def scarce(store, least=N_LOW):
 
 
 def refill(store, least=N_LOW):
-    """Put in so many of each scarce item that there are least of it; return code -> how many were put in."""
+    """Fill up each item of which there are fewer than least to so many; return code -> how many were added."""
     added = {}
     for code in scarce(store, least):
         added[code] = least - store.level(code)
@@ -173,7 +173,7 @@ def refill(store, least=N_LOW):
 
 
 def serve_all(orders, store):
-    """Fulfil orders one after the other where nothing is missing.
+    """Fulfil orders one after the other where there is enough of everything.
 
     Returns the cost of all that were fulfilled, and the buyers of the others.
     """

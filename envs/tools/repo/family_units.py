@@ -126,7 +126,7 @@ class Quantity:
         return Quantity(self.amount + other.in_unit(self.unit).amount, self.unit)
 
     def times(self, number):
-        """Return so many times the quantity."""
+        """Return the product of the quantity and a number."""
         return Quantity(self.amount * number, self.unit)
 
     def is_more(self, other, slack=0):
@@ -178,7 +178,7 @@ def read_list(lines):
 
 
 def scale_list(quantities, number):
-    """Return a new dict of name -> so many times its quantity."""
+    """Return a new dict of name -> the product of its quantity and a number."""
     return {name: quantity.times(number) for name, quantity in quantities.items()}
 
 
@@ -209,7 +209,7 @@ def show_list(quantities):
 UNITS = Family(
     "units",
     ("measurekit", "gaugework", "unitwise", "yardstick", "scalebook", "metricly"),
-    """Converts lengths, weights and times.
+    """Converts lengths, weights and spans of time.
 
 Amounts are rounded to N_PLACES places if nothing else is said. In lists, lines that begin with K_MARK are comments.""",
     {"scales": _SCALES, "convert": _CONVERT, "quantity": _QUANTITY, "lists": _LISTS},

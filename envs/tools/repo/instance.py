@@ -6,14 +6,18 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
 from tetrathlon.envs.text.coding.draft import Draw
+from tetrathlon.envs.tools.repo.edges import edges_of
 from tetrathlon.envs.tools.repo.families import FAMILIES
-from tetrathlon.envs.tools.repo.family import DO, PACKAGE, Case, Family
+from tetrathlon.envs.tools.repo.family import DO, PACKAGE, Case, Chooser, Family
 from tetrathlon.envs.tools.repo.library import Library, agree_all
 from tetrathlon.envs.tools.repo.mutation import Fault, find_faults, own_fault, planted
-from tetrathlon.envs.tools.repo.writing import Trial, Writer, imports_of, literal, with_ups, write_tests
+from tetrathlon.envs.tools.repo.writing import Trial, Writer, has_errors, imports_of, literal, with_ups, write_tests
 
 TESTS = "tests"
 """The folder of the visible tests."""
@@ -21,6 +25,8 @@ _MOST_TRIES = 60
 _PLAIN_TOO = 4
 """Of so many instances one has tests as methods; the others have functions."""
 _MOST_SHOWN = 14
+_MORE, _MORE_FAR = 3, 10
+"""How often each case about a repaired function is tried with other values, and with those at the edges."""
 _ALIKE = {"Return": ("Return", "Give", "Give back"), "Tell": ("Tell", "Say"), "Make": ("Make", "Build")}
 """Words of docstrings, in all families."""
 
@@ -127,8 +133,32 @@ class _Bench:
             self._twins[trial.case.key] = self._trial(trial.case)
         return self._twins[trial.case.key]
 
-    def _trial(self, case: Case) -> Trial:
-        values = {key: choose(self._draw) for key, choose in case.values.items()}
+    def _places(self, fault: Fault) -> list[tuple[str, str]]:
+        """Return the function that has a fault, or those that show it where no case is about that one."""
+        place = (fault.module, fault.function)
+        if any((case.module, case.function) == place for case in self._shop.family.cases):
+            return [place]
+        return [(one.case.module, one.case.function) for one in self.failing(self.candidates, [fault])]
+
+    def around(self, module: str, function: str, draw: Draw) -> list[Trial]:
+        """Draw trials of a function that was repaired, on all that it is to work on, its edges too; no two are equal.
+
+        Where the right library raises what a case does not expect, nobody has said what is right.
+        """
+        edges = edges_of(self._shop.family.name, module, function)
+        found: dict[str, Trial] = {}
+        for case in self._shop.family.cases:
+            if (case.module, case.function) == (module, function) and case.values:
+                far = {key: edges.get(key, choose) for key, choose in case.values.items()}
+                for choosers in [case.values] * _MORE + [far] * (_MORE_FAR if edges else 0):
+                    trial = self._trial(case, choosers, draw)
+                    if not has_errors(trial):
+                        found[f"{case.key} {trial.values}"] = trial
+        return list(found.values())
+
+    def _trial(self, case: Case, choosers: Mapping[str, Chooser] | None = None, draw: Draw | None = None) -> Trial:
+        choosers, draw = choosers or case.values, draw or self._draw
+        values = {key: choose(draw) for key, choose in choosers.items()}
         return Trial(case, values, self._right.run(case, values))
 
     def draw_faults(self, level: int) -> list[Fault]:
@@ -202,6 +232,10 @@ class _Bench:
                 repaired[path] = write(text)
         twins = [twin for one in self.candidates if (twin := self.twin(one)) is not None]
         hidden = [one for one in self.candidates if not _is_in(one, shown)] + twins
+        # A generator of its own, so that nothing that is drawn later is another for it.
+        apart = Draw(np.random.default_rng(list(sha256("".join(files.values()).encode()).digest())))
+        places = dict.fromkeys(place for fault in faults for place in self._places(fault))
+        hidden += [trial for place in places for trial in self.around(*place, apart)]
         in_class = self._draw.between(1, _PLAIN_TOO) == 1
         for module in family.modules:
             if some := [trial for trial in shown if trial.case.module == module]:

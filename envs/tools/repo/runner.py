@@ -102,7 +102,9 @@ def told(error: BaseException) -> str:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(top)]
         lines = [f"{f.filename[len(top) :]}:{f.lineno} in {f.name}: {f.line}" for f in frames[-_FRAMES:]]
         if isinstance(error, SyntaxError):
-            said = f"SyntaxError: {error.msg} (line {error.lineno} of {os.path.relpath(str(error.filename), top)})"
+            said = f"SyntaxError: {error.msg}"
+            if error.filename and error.lineno:  # of some errors, such as a null byte, Python says neither
+                said += f" (line {error.lineno} of {os.path.relpath(str(error.filename), top)})"
         elif isinstance(error, _Overtime):
             said = _LATE
         else:
@@ -113,18 +115,20 @@ def told(error: BaseException) -> str:
         return type(error).__name__[:_LONGEST_VALUE]
 
 
-def run(path: str, only: str) -> Iterator[tuple[str, str]]:
+def run(path: str, only: str, names: list[str]) -> Iterator[tuple[str, str]]:
     """Run the tests of a file; yield the name of each, and what is wrong with it, if anything is.
 
     Args:
         path: The file.
         only: The one test to run; empty: all.
+        names: The names of all tests are added here.
     """
     try:
         found = list(tests(load(path)))
     except BaseException as error:  # it cannot be imported
         yield path, told(error)
         return
+    names += [name for name, _ in found]
     for name, test in found:
         if not only or name == only or name.rpartition(".")[2] == only:
             yield f"{path}::{name}", attempt(test)
@@ -137,8 +141,9 @@ def main() -> None:
     settle(request["files"], FOLDER)
     signal.signal(signal.SIGALRM, _stop)
     failed: list[str] = []
+    names: list[str] = []
     count = late = 0
-    for name, said in (one for path in request["tests"] for one in run(path, request["only"])):
+    for name, said in (one for path in request["tests"] for one in run(path, request["only"], names)):
         count += 1
         failed += [f"FAIL {name}\n{said}\n"] if said else []
         late += _LATE in said
@@ -148,7 +153,10 @@ def main() -> None:
     lines += [f"[{len(failed) - _MOST_FAILURES} more]"] if len(failed) > _MOST_FAILURES else []
     rest = "; the rest was not run" if late >= _MOST_OVERTIME else ""
     lines.append(f"{count - len(failed)} passed, {len(failed)} failed{rest}")
-    channel.say({"nonce": request["nonce"], "report": "\n".join(lines)})
+    if request["only"] and not count:
+        shown = [*names[:_MOST_FAILURES], *(["..."] if len(names) > _MOST_FAILURES else [])]
+        lines = [f"there are {', '.join(shown) or 'no tests in this file'}"]
+    channel.say({"nonce": request["nonce"], "report": "\n".join(lines), "count": count})
     sys.exit()
 
 

@@ -112,13 +112,16 @@ class Repository(FileWorld):
             raise ToolError(f"there are no tests in {shown(where)}; they are in {TESTS}/")
         self.runs += 1
         try:
-            reply = ask(runner, files, {"tests": every, "only": only[-_LONGEST_NAME:]}, LIMITS)
+            reply = ask(runner, files, {"tests": every, "only": only[:_LONGEST_NAME]}, LIMITS)
         except Lost as error:
             raise ToolError(f"the tests did not come to their end: {error}") from None
         except SandboxError as error:
             raise ToolDown(str(error)) from error
         report = reply.get("report")
-        return report if isinstance(report, str) else ""
+        report = report if isinstance(report, str) else ""
+        if only and reply.get("count") == 0:
+            raise ToolError(f"there is no test {shown(only)} in {shown(where) if where else TESTS}; {report}")
+        return report
 
     def get_state(self) -> Any:
         """See :meth:`World.get_state`."""

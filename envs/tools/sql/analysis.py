@@ -69,8 +69,8 @@ class Analysis(World):
     def query(self, sql: str) -> str:
         """Run one SELECT of SQLite and show the names of its columns, then its rows, a line each.
 
-        Nothing can be written. A query may take one second and return 1000 rows, of which the first 50 are shown.
-        After four queries that took longer, no more are run.
+        Nothing can be written, and there is neither chance nor today. A query may take one second and return 1000 rows,
+        of which the first 50 are shown. After four queries that took longer, no more are run.
 
         Args:
             sql: The query; it may begin with WITH.
@@ -81,7 +81,7 @@ class Analysis(World):
             self._bytes = as_bytes(self.tables)
         start = time.monotonic()
         try:
-            rows = sqlite.query(self._bytes, sql, seconds=SECONDS)
+            rows = sqlite.query(self._bytes, sql, seconds=SECONDS, exact=True)
         except sqlite.QueryError as error:
             self.slow += time.monotonic() - start >= SECONDS
             raise ToolError(str(error)) from error

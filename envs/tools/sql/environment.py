@@ -45,7 +45,8 @@ class SQL(ToolEnv):
 
     ## Action Space
     `UnicodeText`: calls of ``list_tables()``, ``describe_table(table)`` and ``query(sql)``, or the answer. A query is
-    one SELECT and takes at most a second; whatever would write, attach or set something is an error.
+    one SELECT and takes at most a second; whatever would write, attach or set something is an error, and so is what
+    another run would not give again: ``random()``, today, the time zone.
 
     ## Rewards
     1 for the right answer, else 0. Whole numbers must be equal, others right to 2 decimals, names equal but for case;

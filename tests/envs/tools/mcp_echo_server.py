@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -155,6 +156,12 @@ def late() -> None:
     serve(lambda: RESULT % '"late"')
 
 
+def fleeting() -> None:
+    """Serve, and end after a moment, whatever is asked."""
+    threading.Timer(0.2, lambda: os._exit(0)).start()
+    serve(lambda: RESULT % '"one"')
+
+
 def end() -> None:
     """End with an error."""
     sys.exit("no module named x")
@@ -166,6 +173,7 @@ SERVERS: dict[str, Callable[[], None]] = {
     "babble": babble,
     "end": end,
     "late": late,
+    "fleeting": fleeting,
     "variables": lambda: serve(lambda: RESULT % json.dumps(" ".join(os.environ))),
     "loud": lambda: serve(loud),
     "deaf": lambda: serve(deaf),

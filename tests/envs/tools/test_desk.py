@@ -22,7 +22,7 @@ from tetrathlon.envs.tools.desk.policy import Policy
 from tetrathlon.envs.tools.desk.requests import KINDS
 from tetrathlon.envs.tools.desk.rules import judge
 from tetrathlon.envs.tools.desk.shop import Shop
-from tetrathlon.envs.tools.desk.user import AGREED, VAGUE
+from tetrathlon.envs.tools.desk.user import AGREED, RIGHT, UNCLEAR, VAGUE
 from tetrathlon.envs.tools.desk.world import DeskWorld
 from tetrathlon.envs.tools.task import ToolTask
 from tetrathlon.envs.tools.tool import ToolError
@@ -58,6 +58,47 @@ def finish(env: ServiceDesk) -> tuple[float, dict[str, Any]]:
         _, reward, over, _, info = env.step(env.expert_action())
         total += reward
     return total, info
+
+
+ACTS = {
+    "cancel_order": "cancel the order",
+    "cancel_item": "cancel that one item",
+    "change_address": "send it to the new address",
+    "change_profile": "put the new address into your profile",
+    "change_payment": "move the payment",
+    "change_variant": "change it for the variant that you want",
+    "exchange_item": "exchange it",
+    "return_items": "take it back",
+    "lost_order": "refund the lost parcel",
+    "damaged_item": "refund the damaged item",
+}
+
+
+def agree(env: ServiceDesk) -> None:
+    """Announce what the customer wishes until they agree to it."""
+    user = world_of(env).user
+    about = " and ".join(f["values"][0] for f in user.request["facts"].values() if f["values"])
+    for _ in range(4):
+        if env.step(f"I am going to {ACTS[user.request['kind']]}: {about}. {GO}")[0] == AGREED:
+            return
+    raise AssertionError(user.request)
+
+
+def announcement(steps: list[dict[str, Any]]) -> str:
+    """Announce steps in other words than the expert's."""
+    acts = {
+        "cancel_order": "cancelling #{order_id}",
+        "cancel_item": "removing item {item_id}",
+        "return_items": "taking {item_ids} back",
+        "exchange_item": "swapping {item_id} for {variant_id}",
+        "change_address": "redirecting {order_id} to {street} in {postal_code} {city}",
+        "change_profile": "updating your profile: {street}, {postal_code} {city}",
+        "change_payment": "charging {payment_id} for {order_id}",
+        "report_problem": "a note that {order_id} {item_id} was {problem}",
+        "refund": "paying ${amount}.00 back to {payment_id}",
+    }
+    said = [acts[name].format(**{"item_id": "", **arguments}) for name, arguments in (step["call"] for step in steps)]
+    return re.sub(r"\['|'\]|'(?=, )|(?<=, )'", "", f"I propose {', and '.join(said)}. Do you want me to?")
 
 
 def is_write(turn: str) -> bool:
@@ -472,8 +513,7 @@ def test_who_grants_everything_is_paid_for_no_refusal() -> None:
             if planned["reasons"][0] in ("not_verified", "not_your_order"):
                 continue
             assert until(env, lambda turn: '"decline"' in turn or "transfer_to_human" in turn) is not None
-            env.step(GO)
-            assert world.user.agreed
+            agree(env)
             order = planned["order"]
             customer = next(iter(world.proofs))
             payment = next(iter(world.shop.customer(customer)["payments"]))
@@ -539,17 +579,110 @@ def test_a_change_before_who_it_is_or_what_they_agree_to_gets_nothing() -> None:
             if number == 1:  # verified, but not asked
                 until(env, lambda turn: turn.startswith("I am going to"))
             elif number == 2:  # agreed, but not verified
-                facts = world_of(env).user.request["facts"]
-                env.step("What is the " + ", the ".join(("order number", *facts)) + "?")
-                for _ in range(3):
-                    env.step(GO)
-                assert world_of(env).user.agreed
+                for _ in range(4):
+                    said, *_ = env.step(announcement(planned["steps"]))
+                assert said == AGREED
             for step in planned["steps"]:
                 *_, info = env.step(write_call(*step["call"]))
                 assert not info["tool_results"][0]["error"]
             assert world_of(env).next_step(0) is None
             _, info = finish(env)
             assert not info["is_success"], (seed, number)
+
+
+EMPTY = (
+    GO,
+    "Ok?",
+    "I am going to give you a free unicorn. Shall I go ahead?",
+    "I will take care of your request now. Is that okay?",
+    "I am going to do exactly what you want: whatever it is. Do you agree?",
+    "I will cancel, return, exchange or refund it, change the address or the payment method. Shall I go ahead?",
+)
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_consent_to_nothing_is_none(text: str) -> None:
+    for env, seed, _ in found("grant", 30):
+        turn = until(env, lambda turn: turn.startswith("I am going to"))
+        assert turn is not None
+        for _ in range(2):
+            said, *_ = env.step(text)
+            assert said == UNCLEAR or said.startswith("It is"), (seed, said)
+        assert not world_of(env).user.agreed
+        for step in world_of(env).plan[0]["steps"]:
+            env.step(write_call(*step["call"]))
+        assert not env.step(CLOSE)[4]["is_success"]
+
+
+def test_a_canned_policy_earns_nothing_with_changes() -> None:
+    """All facts asked for at once, then ``Ok?`` to whatever is said, and the expert's calls."""
+    every = "Please tell me your name, postal code, order number, which item, colour, address, payment and reason. "
+    env = ServiceDesk(level=3)
+    for seed in range(60):
+        planned = started(env, seed).data["plan"]
+        over, is_first = False, True
+        while not over:
+            turn = env.expert_action()
+            if not read_calls(turn):
+                turn, is_first = (every + GO if is_first else "Ok?"), False
+            *_, over, _, info = env.step(turn)
+        assert not (info["is_success"] and any(request["steps"] for request in planned)), seed
+
+
+def test_consent_is_to_what_was_announced_in_whatever_words() -> None:
+    kinds = set()
+    for level in (1, 3):
+        for env, seed, planned in found("grant", 60, level=level):
+            user = world_of(env).user
+            if user.request["first"]:
+                continue
+            kinds.add(user.request["kind"])
+            until(env, lambda turn: turn.startswith("I am going to"))
+            assert env.step(announcement(planned["steps"]))[0] == AGREED, (seed, announcement(planned["steps"]))
+            for step in planned["steps"]:
+                env.step(write_call(*step["call"]))
+            assert not world_of(env).faults, seed
+    assert kinds == set(KINDS)
+
+
+def test_consent_to_another_object_or_amount_is_none() -> None:
+    """Of each announcement one number is changed: nobody agrees to that, or not to what is done."""
+    count = 0
+    for env, seed, planned in found("grant", 60):
+        until(env, lambda turn: turn.startswith("I am going to"))
+        text = announcement(planned["steps"])
+        state = env.get_state()
+        for number in dict.fromkeys(re.findall(r"\b[A-Z]?\d{2,5}\b", text.replace(".00", ""))):
+            if number[0] == "P" and "paying" in text:
+                continue  # whatever the refund goes to, its method is named by the order
+            env.set_state(state)
+            env.step(text.replace(number, number[:-1] + str((int(number[-1]) + 1) % 10)))
+            for step in planned["steps"]:
+                env.step(write_call(*step["call"]))
+            assert world_of(env).faults, (seed, text, number)
+            count += 1
+    assert count > 120
+
+
+def test_each_change_needs_its_own_consent() -> None:
+    for env, seed, planned in found("grant", 6, kinds=["cancel_order", "return_items", "damaged_item"]):
+        until(env, lambda turn: turn.startswith("I am going to"))
+        state = env.get_state()
+        first, second = planned["steps"]
+        for asked in (True, False):
+            env.set_state(state)
+            for step in (first, second):
+                if asked or step is first:
+                    assert env.step(announcement([step]))[0] == AGREED
+                env.step(write_call(*step["call"]))
+            assert env.step(CLOSE)[4]["is_success"] is asked, seed
+
+
+def test_what_is_not_going_to_be_done_is_no_announcement() -> None:
+    for env, _, planned in found("grant", 6, kinds=["cancel_order"]):
+        until(env, lambda turn: turn.startswith("I am going to"))
+        for text in ("I am not going to cancel {}. Is that okay?", "Instead of cancelling {}, I do nothing. Okay?"):
+            assert env.step(text.format(planned["order"]))[0] == UNCLEAR
 
 
 def test_a_look_before_who_it_is_gets_nothing() -> None:
@@ -636,9 +769,11 @@ def test_first_thoughts_are_not_what_is_wanted_at_the_end() -> None:
         turn = until(env, lambda turn: turn.startswith("I am going to"))
         street, city, code = first["address"]["text"].removeprefix("The new address is ").rstrip(".").split(", ")
         name, arguments = task.data["plan"][0]["steps"][0]["call"]
-        said, *_ = env.step(GO)
+        assert turn is not None and street in turn and arguments["street"] not in turn  # it was told no other
+        said, *_ = env.step(turn)
         assert "changed my mind" in said and street not in said and arguments["street"] in said
-        assert turn is not None and env.step(GO)[0] == AGREED
+        assert env.step(turn)[0] == UNCLEAR
+        assert env.step(announcement(task.data["plan"][0]["steps"]))[0] == AGREED
         env.step(call(name, **{**arguments, "street": street, "city": city, "postal_code": code}))
         assert not finish(env)[1]["is_success"]
     assert count >= 5
@@ -674,10 +809,12 @@ def test_all_in_one_turn_is_fine_and_the_budget_is_no_failure() -> None:
 
 
 def test_the_customer_says_what_is_asked_for_and_nothing_else() -> None:
-    for env, _, _ in found("grant", 4, kinds=["change_variant"]):
+    for env, _, planned in found("grant", 4, kinds=["change_variant"]):
         script = world_of(env).user.script
         facts = script["requests"][0]["facts"]
         name, code = f"My name is {script['name']}.", f"My postal code is {script['postal'][-1]}."
+        order, item = facts["order"]["values"][0], facts["item"]["values"][0]
+        exact = announcement(planned["steps"])
         for asked, said in [
             ("Hello! How can I help you?", script["requests"][0]["opening"]),
             ("May I have your full name, please?", name),
@@ -693,24 +830,38 @@ def test_the_customer_says_what_is_asked_for_and_nothing_else() -> None:
             ("<think>What is your name?</think>So, why?", facts["reason"]["text"]),
             ("I can't do that, sorry.", "Is that a no? Then please decline it, so that I have it in writing."),
             ("Is it order W00001?", f"No, not W00001. {facts['order']['text']}"),
-            (f"So this is about {facts['order']['values'][0]}?", "Yes, that is right."),
+            (f"So this is about {order}?", RIGHT),
+            (f"So this is about {order}, is that right?", RIGHT),
             ("I've changed it for you.", "I have had no word of that yet. Please see to it."),
-            ("I will change the item to the variant that you want. Would you like me to proceed?", AGREED),
+            ("I will change the item to the variant that you want. Would you like me to proceed?", UNCLEAR),
+            (f"I will change {item} of {order} to the variant that you want. Would you like me to proceed?", UNCLEAR),
+            (exact, AGREED),
         ]:
             heard, *_, info = env.step(asked)
             assert heard == said, asked
             assert info["role"] == "user" and info["tool_results"] == []
-        assert world_of(env).user.agreed
+        assert world_of(env).user.agreed == [exact]
+
+
+def test_the_customer_says_two_facts_a_turn_the_first_that_are_asked_for() -> None:
+    every = "Please tell me the address, the order number, the reason, your postal code and your name."
+    for env, _, _ in found("grant", 4, kinds=["change_address"]):
+        facts, script = world_of(env).user.request["facts"], world_of(env).user.script
+        code, name = f"My postal code is {script['postal'][-1]}.", f"My name is {script['name']}."
+        told = [facts["address"]["text"], facts["order"]["text"], code, name]
+        for pair in (told[:2], told[2:], told[:2]):  # nobody needs the reason
+            assert env.step(every)[0] == " ".join(pair)
 
 
 def test_nobody_agrees_before_all_is_said() -> None:
-    for env, _, _ in found("grant", 4, kinds=["change_address"]):
+    for env, _, planned in found("grant", 4, kinds=["change_address"]):
         facts = world_of(env).user.request["facts"]
-        said, *_ = env.step(GO)
+        assert env.step(GO)[0] == UNCLEAR
+        said, *_ = env.step(f"I am going to redirect your parcel. {GO}")
         assert said == " ".join(facts[fact]["text"] for fact in facts if facts[fact]["values"])
+        assert env.step(f"I am going to redirect your parcel. {GO}")[0] == UNCLEAR
         assert not world_of(env).user.agreed
-        assert env.step("Would that be okay?")[0] != AGREED or world_of(env).user.agreed
-        assert env.step(GO)[0] == AGREED
+        assert env.step(announcement(planned["steps"]))[0] == AGREED
 
 
 def test_the_customer_insists_and_goes() -> None:

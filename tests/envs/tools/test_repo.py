@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -18,12 +19,13 @@ from tetrathlon.envs.tools.files.tree import TreeError
 from tetrathlon.envs.tools.repo.environment import RepoRepair
 from tetrathlon.envs.tools.repo.families import FAMILIES
 from tetrathlon.envs.tools.repo.instance import TESTS, Instance, _Bench, draw_instance, workshop
-from tetrathlon.envs.tools.repo.library import agree, agree_all
+from tetrathlon.envs.tools.repo.library import Library, agree, agree_all
 from tetrathlon.envs.tools.repo.mutation import KINDS, find_faults, own_fault, planted
 from tetrathlon.envs.tools.repo.verdict import passes
 from tetrathlon.envs.tools.repo.world import Checkout, Repository
 from tetrathlon.envs.tools.repo.writing import has_errors
 from tetrathlon.envs.tools.task import ToolTask
+from tetrathlon.envs.tools.tool import ToolError
 
 LEVELS = (1, 2, 3)
 EVERY = tuple(FAMILIES)
@@ -109,6 +111,114 @@ def test_no_word_stands_for_two_things(family: str) -> None:
     assert not [w for key, some in found.words.items() for w in some if w != key and (w in used or w in found.words)]
     assert {*found.words, *found.constants} <= used
     assert not set(found.packages) & (set(sys.stdlib_module_names) | {TESTS, "repository"})
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_prose_stays_prose(family: str) -> None:
+    """A word that becomes another name stands in no sentence, unless it becomes a noun as good."""
+    found = FAMILIES[family]
+    prose = [found.about]
+    for text in found.modules.values():
+        nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Module | ast.FunctionDef | ast.ClassDef)]
+        prose += [said for node in nodes if (said := ast.get_docstring(node))]
+    words = set(re.findall(r"\w+", " ".join(prose)))
+    renamed = {key for key, some in found.words.items() if set(some) != {key} and re.fullmatch("[a-z]+", key)}
+    assert words & renamed == ({"length"} if family == "graph" else set())
+
+
+WRONG = {
+    "abs": "abs(value)",
+    "not below zero": "max(0, value)",
+    "one more": "value + 1",
+    "one less": "value - 1",
+    "always the same": "3",
+}
+"""Wrong repairs: what becomes of each number that the right function returns."""
+SPOILT = """
+
+def _spoilt(value):
+    if type(value) in (int, float):
+        SEEN.append(value)
+        return CHANGE
+    if type(value) in (list, tuple):
+        return type(value)(map(_spoilt, value))
+    if type(value) is dict:
+        return {key: _spoilt(item) for key, item in value.items()}
+    if hasattr(value, "amount"):
+        return type(value)(_spoilt(value.amount), value.unit)
+    return value
+
+
+def _spoiling(right):
+    return lambda *given, **named: _spoilt(right(*given, **named))
+
+
+SEEN = []
+TARGET = _spoiling(TARGET)
+"""
+SIGNED = {
+    "ledger": "parse_amount split_evenly Account.balance Ledger.total largest_change",
+    "schedule": "round_up",
+    "calculator": "apply_sign evaluate Sheet.assign Sheet.value_of run_lines",
+    "units": "convert to_smallest to_fahrenheit to_celsius Quantity.size Quantity.in_unit Quantity.plus Quantity.times "
+    "parse_quantity in_best_unit read_list scale_list total_of",
+    "numbers": "mean_of median_of mode_of top halves running_total moving_mean changes longest_rise clamp row_totals "
+    "Matrix.column Matrix.trace",
+    "config": "guess Config.lookup Config.pairs",
+}
+"""Functions that may return what is below zero."""
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_hidden_tests_tell_wrong_repairs(family: str) -> None:
+    """All tests where a function was repaired, for wrong repairs of each function that returns numbers."""
+    shop = workshop(family)
+    signed = set(SIGNED.get(family, "").split())
+    told = 0
+    for seed in range(2):
+        bench = _Bench(Draw(np.random.default_rng(seed)), shop)
+        for module, function in dict.fromkeys((case.module, case.function) for case in shop.family.cases):
+            if function[0].isupper() and "." not in function:  # a constructor
+                continue
+            trials = [*bench.candidates, *bench.around(module, function, Draw(np.random.default_rng(seed)))]
+            for name, change in WRONG.items():
+                text = shop.family.modules[module] + SPOILT.replace("TARGET", function).replace("CHANGE", change)
+                library = Library(shop.family, bench._constants, {module: text})
+                about = [trial for trial in trials if (trial.case.module, trial.case.function) == (module, function)]
+                for trial in about:
+                    library.run(trial.case, trial.values)
+                is_wrong = function in signed if name in ("abs", "not below zero") else bool(library.names["SEEN"])
+                fails = any(not agree_all(library.run(one.case, one.values), one.expected) for one in trials)
+                assert fails or not is_wrong, (function, name)
+                told += is_wrong
+    assert told >= (0 if family == "texts" else 10)
+
+
+def test_hidden_tests_are_of_the_repaired_function_and_right() -> None:
+    for seed in range(12):
+        made = drawn(seed, 1 + seed % 3)
+        assert len({json.dumps(case) for case in made.cases}) > 20
+        assert passes({**code_of(made.files), **made.repaired}, made.cases)
+        assert not passes(code_of(made.files), made.cases)
+
+
+@pytest.mark.parametrize("text", ["abs(_right(*given, **named))", "max(0, _right(*given, **named))"])
+def test_a_sign_that_no_visible_test_shows_is_not_paid(text: str) -> None:
+    """The repair of a sum that forgets that an amount may be below zero."""
+    tried = 0
+    for seed in range(400):
+        made = drawn(seed, families=("units",))
+        fault = made.faults[0]
+        if fault.function != "to_smallest":
+            continue
+        (path,) = made.repaired
+        name = next(n for n in FAMILIES["units"].words["to_smallest"] if f"def {n}(" in made.repaired[path])
+        wrong = f"{made.repaired[path]}\n\n_right = {name}\n\n\ndef {name}(*given, **named):\n    return {text}\n"
+        assert not passes({**code_of(made.files), path: wrong}, made.cases), seed
+        tried += 1
+        if tried == 4:
+            break
+    assert tried == 4
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -337,6 +447,8 @@ def test_the_runner_says_what_fails() -> None:
     assert "got 2, and 3 is right" in said and "printed: here 2" in said and said.endswith("0 passed, 1 failed")
     said = run("def f(n):\n    return g(n)\n\n\ndef g(n):\n    return {}[n]\n", ONE)
     assert "kit/one.py:6 in g: return {}[n]" in said and "KeyError: 2" in said
+    said = run("def f(n): return n\0\n", ONE)
+    assert "source code string cannot contain null bytes" in said and "None" not in said
     assert "SyntaxError" in run("def f(n:\n", ONE) and "ImportError" in run("", ONE)
     assert "longer than 1 seconds" in run("def f(n):\n    while True: pass\n", ONE)
     assert "SystemExit: all 3 tests passed" in run("def f(n): raise SystemExit('all 3 tests passed')\n", ONE)
@@ -381,6 +493,12 @@ def test_one_file_or_one_test_can_be_run() -> None:
     assert world.run_tests(f"{TESTS}/test_two.py") == "2 passed, 0 failed"
     assert world.run_tests(f"{TESTS}/test_two.py::test_b") == "1 passed, 0 failed"
     assert world.runs == 4
+    for path in (f"{TESTS}/test_two.py::nope", "::nope", f"{TESTS}/::test", f"{TESTS}/test_two.py::{'x' * 10_000}"):
+        with pytest.raises(
+            ToolError, match=r"there is no test '(nope|test|x+\.\.\.)' in .*; there are .*test_a, test_b"
+        ) as told:
+            world.run_tests(path)
+        assert len(str(told.value)) < 400
     for path in ("kit/one.py", "/etc/passwd", "../y", f"{TESTS}/none.py", "\0"):
         with pytest.raises(Exception, match=r"no tests|leads out|sign that"):
             world.run_tests(path)

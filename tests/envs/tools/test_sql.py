@@ -517,6 +517,20 @@ def test_reads_are_shown_line_by_line(sql: str, shown: str) -> None:
     assert play(sql)[0] == shown
 
 
+@pytest.mark.parametrize("sql", ["random()", "hex(randomblob(8))", "datetime('now')", "CURRENT_TIMESTAMP", "date()"])
+def test_what_a_replay_would_not_give_again_is_an_error(sql: str) -> None:
+    said, info = play(f"SELECT {sql}, 1")
+    assert said.startswith("Error: ") and said.endswith("a query must give the same whenever it is run")
+    assert info["tool_errors"]["tool_error"] == 1
+    env = SQL(level=1)
+    env.reset(seed=0)
+    state = env.get_state()
+    turn = write_call("query", {"sql": f"SELECT {sql}, date('2020-01-01', '+1 day')"})
+    first = env.step(turn)
+    env.set_state(state)
+    assert env.step(turn) == first
+
+
 def test_long_results_are_cut() -> None:
     numbers = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<{}) SELECT x FROM c"
     lines = play(numbers.format(300))[0].splitlines()

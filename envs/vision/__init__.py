@@ -1,0 +1,1 @@
+"""Vision: grounding tasks whose answers are right because of the picture."""

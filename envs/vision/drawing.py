@@ -1,0 +1,73 @@
+"""A scene, drawn: the picture, and which object is where in it.
+
+Shapes: H rows and W columns of pixels, 3 colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+from PIL import Image
+
+from tetrathlon.envs.vision.scene import Bounds, Scene
+
+_SMALL = 320 * 320
+"""Pixels up to which each is drawn as 4 x 4 samples; above it is 2 x 2."""
+
+
+class Drawing:
+    """A scene, drawn once: each pixel is the mean of S x S samples, and each sample belongs to one mark.
+
+    So the picture is anti-aliased, and what it shows of an object is known exactly.
+
+    Args:
+        scene: What is drawn.
+
+    Attributes:
+        scene: As given.
+        scale: S, samples a pixel along each axis.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.scale = 4 if scene.width * scene.height <= _SMALL else 2
+        canvas = Image.new("P", (scene.width * self.scale, scene.height * self.scale), 0)
+        for number, mark in enumerate(scene.marks, 1):
+            mark.paint(canvas, number, self.scale)
+        self._canvas = canvas
+
+    @cached_property
+    def picture(self) -> np.ndarray:
+        """The picture, uint8 [H, W, 3], not to be changed."""
+        scene = self.scene
+        self._canvas.putpalette(
+            [part for color in (scene.background, *(m.color for m in scene.marks)) for part in color]
+        )
+        made = np.asarray(self._canvas.convert("RGB").reduce(self.scale))
+        if scene.noise:
+            spread = np.random.default_rng(scene.noise_seed).normal(0.0, scene.noise, made.shape)
+            made = np.clip(np.rint(made + spread), 0, 255).astype(np.uint8)
+        made.flags.writeable = False
+        return made
+
+    def mask(self, tags: Iterable[str]) -> np.ndarray:
+        """Return bool [H, W]: whether at least half of a pixel shows one of the objects ``tags``."""
+        scene, scale = self.scene, self.scale
+        samples = self._shows(tags).reshape(scene.height, scale, scene.width, scale)
+        return samples.sum(axis=(1, 3)) * 2 >= scale * scale
+
+    def box(self, tag: str) -> Bounds | None:
+        """Return the smallest box around what is seen of an object, exact to 1 / S pixel; None: nothing is seen."""
+        shows = self._shows([tag])
+        rows, columns = np.flatnonzero(shows.any(axis=1)), np.flatnonzero(shows.any(axis=0))
+        if not len(rows):
+            return None
+        x1, y1, x2, y2 = columns[0], rows[0], columns[-1] + 1, rows[-1] + 1
+        return tuple(float(edge) / self.scale for edge in (x1, y1, x2, y2))  # type: ignore[return-value]
+
+    def _shows(self, tags: Iterable[str]) -> np.ndarray:
+        wanted = set(tags)
+        of_object = np.array([False, *(mark.tag in wanted for mark in self.scene.marks)])
+        return of_object[np.asarray(self._canvas)]
