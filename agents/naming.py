@@ -126,7 +126,8 @@ def _made(name: str, env: gym.Env[Any, Any], seed: int, temperature: float, give
     if name in ("char", "tiny-vlm"):
         return _small_model(name, env, seed, temperature, given)
     if name == "blind":
-        return _blind(env)
+        with _fitting(repr(name), env):
+            return BlindPolicy(env)
     if name == "ocr":
         return _ocr(env, given)
     if name in ("control", "vla"):
@@ -207,37 +208,23 @@ def _control_policy(name: str, env: gym.Env[Any, Any], seed: int, given: dict[st
     with _installing(name, INSTALL_TORCH):
         from tetrathlon.agents.control import ControlPolicy
         from tetrathlon.agents.vla import VLAPolicy
-    try:
-        made = VLAPolicy if name == "vla" else ControlPolicy
+    made = VLAPolicy if name == "vla" else ControlPolicy
+    with _fitting(repr(name), env):
         return made(env.observation_space, env.action_space, seed=seed, **given)
-    except TypeError as error:
-        raise PolicyError(f"policy {name!r} does not fit {_env_name(env)}: {error}") from error
-
-
-def _blind(env: gym.Env[Any, Any]) -> Policy:
-    try:
-        return BlindPolicy(env)
-    except TypeError as error:
-        raise PolicyError(f"policy 'blind' does not fit {_env_name(env)}: {error}") from error
 
 
 def _ocr(env: gym.Env[Any, Any], given: dict[str, Any]) -> Policy:
     from tetrathlon.agents.ocr_policy import OCRPolicy
 
-    try:
+    with _fitting("'ocr'", env):
         return OCRPolicy(env.observation_space, env.action_space, **given)
-    except TypeError as error:
-        raise PolicyError(f"policy 'ocr' does not fit {_env_name(env)}: {error}") from error
 
 
 def _mpc(env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
     from tetrathlon.agents.mpc import MPC
 
-    with _installing("mpc", INSTALL_ROBOTS):
-        try:
-            return MPC(env, **{"seed": seed, **given})
-        except TypeError as error:
-            raise PolicyError(f"policy 'mpc' does not fit {_env_name(env)}: {error}") from error
+    with _installing("mpc", INSTALL_ROBOTS), _fitting("'mpc'", env):
+        return MPC(env, **{"seed": seed, **given})
 
 
 def _sb3_policy(name: str, rest: str, env: gym.Env[Any, Any], seed: int, given: dict[str, Any]) -> Policy:
@@ -250,15 +237,22 @@ def _sb3_policy(name: str, rest: str, env: gym.Env[Any, Any], seed: int, given: 
         policy = SB3Policy.load(path, **{"statistics": statistics or None, "seed": seed, **given})
     except (OSError, ValueError) as error:
         raise PolicyError(f"policy {name!r}: {error}") from error
-    return _fitting(policy, env, repr(name))
+    return _of_sb3(policy, env, repr(name))
 
 
-def _fitting(policy: SB3Policy, env: gym.Env[Any, Any], name: str) -> Policy:
-    try:
+def _of_sb3(policy: SB3Policy, env: gym.Env[Any, Any], name: str) -> Policy:
+    with _fitting(name, env, ValueError):
         policy.check_spaces(env.observation_space, env.action_space)
-    except ValueError as error:
-        raise PolicyError(f"policy {name} does not fit {_env_name(env)}: {error}") from error
     return policy
+
+
+@contextmanager
+def _fitting(name: str, env: gym.Env[Any, Any], kind: type[Exception] = TypeError) -> Iterator[None]:
+    """Say of what is raised that the policy does not fit the environment."""
+    try:
+        yield
+    except kind as error:
+        raise PolicyError(f"policy {name} does not fit {_env_name(env)}: {error}") from error
 
 
 @contextmanager
@@ -362,7 +356,7 @@ def _as_policy(found: Any, env: gym.Env[Any, Any], name: str, seed: int) -> Poli
     if sb3 is not None and isinstance(found, sb3.BaseAlgorithm):
         found = SB3Policy(found, seed=seed)
     if isinstance(found, SB3Policy):
-        return _fitting(found, env, name)
+        return _of_sb3(found, env, name)
     return found if not inspect.isclass(found) and callable(getattr(found, "act", None)) else None
 
 

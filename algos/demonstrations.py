@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import gymnasium as gym
 import numpy as np
 
 from tetrathlon.agents.trainable import TrainablePolicy
@@ -46,21 +45,19 @@ def read(given: Demonstrations, policy: TrainablePolicy, env_id: str = "") -> li
 
 def _check_env(episodes: Sequence[Episode], env_id: str) -> None:
     """Refuse episodes that say that they are of another environment."""
-    wanted = _full_id(env_id)
+    wanted = _name(known_id(env_id))
+    known = {wanted, wanted.rpartition("/")[2]}
+    known |= {name.rpartition("-v")[0] for name in known}
     for number, episode in enumerate(episodes):
-        if episode.env and _full_id(episode.env) != wanted:
+        if episode.env and _name(episode.env) not in known:
             raise ValueError(
                 f"demonstrations must be of {wanted}, and episode {number} is of {episode.env}; an episode whose env "
                 "is empty is taken for whatever is learnt"
             )
 
 
-def _full_id(env_id: str) -> str:
-    name = env_id.rpartition(":")[2]  # module:id is what that module registers as id
-    try:
-        return known_id(name)
-    except gym.error.Error:
-        return name
+def _name(env_id: str) -> str:
+    return env_id.rpartition(":")[2]  # module:id is what that module registers as id
 
 
 def windows(episode: Episode, length: int) -> Episode:

@@ -157,7 +157,7 @@ def test_modules_that_are_not_there(here: str, env: gym.Env[Any, Any]) -> None:
         ("hf", "write hf:PATH_OR_ID"),
         (
             "zzz",
-            "random, expert, mpc, smollm2, char, tiny-vlm, ocr, control, vla, hf:PATH_OR_ID, openai:URL#MODEL, "
+            "random, expert, mpc, smollm2, char, tiny-vlm, blind, ocr, control, vla, hf:PATH_OR_ID, openai:URL#MODEL, "
             "sb3:FILE, run:DIR, bc:N, module:object",
         ),
         ("contrl", "did you mean control?"),
