@@ -73,7 +73,7 @@ def char_lm(
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
     policy = LanguagePolicy(model.eval(), tokenizer, seed=seed, **options)
-    policy.default_lr = 1e-3  # weights that know nothing yet have far to go
+    policy.default_lr, policy.default_rl_lr = 1e-3, 1e-4  # weights that know nothing yet have far to go
     return policy
 
 

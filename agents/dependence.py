@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tetrathlon.agents.evaluation import evaluate
+from tetrathlon.agents.naming import make_policy
 from tetrathlon.agents.policy import Policy
 from tetrathlon.agents.statistics import wilson
 from tetrathlon.envs.episode import Episode
@@ -96,6 +97,8 @@ def dependence(
     if "variant" in given:
         raise ValueError(f"dependence plays every variant; kwargs must not name one, got {given['variant']!r}")
     played: dict[str, Sequence[Episode]] = {} if full is None else {"full": full}
+    with contextlib.closing(make(env_id, **{**split_argument(env_id, split), **given})) as env:
+        policy = make_policy(policy, env, seed=seed, temperature=temperature)  # once: some are learnt when made
     for variant in ("full", *OTHERS):
         if variant not in played:
             played[variant] = evaluate(
@@ -106,7 +109,6 @@ def dependence(
                 split=split,
                 seed=seed,
                 greedy=greedy,
-                temperature=temperature,
                 slots=slots,
                 on_episode=on_episode,
             ).episodes_played

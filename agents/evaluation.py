@@ -39,6 +39,7 @@ def evaluate(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     on_episode: Callable[[Episode], None] | None = None,
+    label: str | None = None,
 ) -> Result:
     """Play a policy and count.
 
@@ -64,6 +65,7 @@ def evaluate(
         out: Folder for the episodes, saved as they finish, and the result.
         resume: Go on with the evaluation in ``out``, if there is one; it may have had fewer episodes.
         on_episode: Called with each finished episode, those of an earlier run first.
+        label: What the result calls the policy; None: its own name.
 
     Raises:
         ValueError: A number is below 1, ``greedy`` is asked of more than one sample, or ``resume`` has no ``out``.
@@ -90,7 +92,7 @@ def evaluate(
             config = {
                 "env": env_id,
                 "kwargs": encode(kwargs),
-                "policy": policy_name(policy),
+                "policy": label or policy_name(policy),
                 "temperature": temperature if isinstance(policy, str) else _temperature_of(policy),
                 "seed": seed,
                 "greedy": greedy,
@@ -130,7 +132,7 @@ def evaluate(
             kwargs={name: value for name, value in kwargs.items() if name != "split"},
             domain=domain_of(env_id),
             split=kwargs.get("split"),
-            policy=policy_name(policy),
+            policy=label or policy_name(policy),
             seed=seed,
             greedy=greedy,
             episodes=episodes,

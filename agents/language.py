@@ -120,6 +120,7 @@ class LanguagePolicy(TrainablePolicy):
 
     default_lr = 1e-5
     """Learning rate of full fine-tuning where nobody names one; LoRA takes ten times as much."""
+    default_rl_lr: float
 
     @classmethod
     def from_pretrained(

@@ -191,7 +191,7 @@ def tiny_vlm(
         torch.manual_seed(seed)
         model = TinyVLM(config).eval()
     policy = LanguagePolicy(model, tokenizer, seed=seed, sight=TinySight(model, IMAGE, image, eos), **options)
-    policy.default_lr = 1e-3
+    policy.default_lr, policy.default_rl_lr = 1e-3, 1e-4
     return policy
 
 

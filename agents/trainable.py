@@ -21,7 +21,8 @@ class TrainablePolicy(nn.Module):
     is in ``critic`` is trained with the critic's learning rate, everything else with the policy's.
 
     A policy whose inputs are plain tensors [B, T, ...], each position for itself, may say ``divisible = True``:
-    trainers then deal pieces of its rows. ``default_lr`` is the learning rate that they take where none is given.
+    trainers then deal pieces of its rows. ``default_lr`` is the learning rate that they take where none is given;
+    ``default_rl_lr``, where there is one, that of learning from pay, whose noise takes apart what large steps learnt.
     One that gives no log-probabilities says ``has_density = False``, and learns by imitation alone.
     """
 

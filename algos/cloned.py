@@ -16,7 +16,7 @@ from tetrathlon.algos.imitation import BC
 _STEPS = 100
 _CONTROL: dict[str, Any] = {"updates": 20, "lr": 1e-3}  # the learning rate falls from one update to the next
 _LANGUAGE: dict[str, Any] = {"updates": 4, "lr": 2e-3}
-_VISUAL: dict[str, Any] = {"updates": 4, "lr": 1e-3}
+_VISUAL: dict[str, Any] = {"updates": 2, "lr": 1e-3}
 _CONTEXT = 512
 _NUMBERS: dict[str, Any] = {"hidden": [256, 256], "activation": "relu", "normalize_observations": True}
 

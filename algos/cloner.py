@@ -114,7 +114,7 @@ class Cloner:
         self._weights = learnable(policy)
         self.policy, self.options, self.updates = policy, options, updates
         self.round = 0
-        self._lr = learning_rate(policy, options.lr)
+        self._lr = learning_rate(policy, options.lr, imitates=True)
         self.optimizer = torch.optim.AdamW(self._weights, lr=self._lr, weight_decay=options.weight_decay)
         self._generator = torch.Generator().manual_seed(options.seed)
         self._start = [weight.detach().clone() for weight in self._weights] if refit else None

@@ -58,9 +58,12 @@ def learnable(policy: TrainablePolicy) -> list[nn.Parameter]:
     return trained
 
 
-def learning_rate(policy: TrainablePolicy, given: float | None) -> float:
-    """Return the learning rate that is given, or else the policy's own."""
-    return getattr(policy, "default_lr", _LR) if given is None else given
+def learning_rate(policy: TrainablePolicy, given: float | None, *, imitates: bool = False) -> float:
+    """Return the learning rate that is given, or else the policy's own for imitation or for learning from pay."""
+    if given is not None:
+        return given
+    own: float = getattr(policy, "default_lr", _LR)
+    return own if imitates else getattr(policy, "default_rl_lr", own)
 
 
 class Learner:

@@ -250,9 +250,15 @@ class _Bench:
         entry = cell.entry
         if cell.policy.startswith(_AT_ONCE):
             shutil.rmtree(self.ledger.unfinished(cell), ignore_errors=True)
+        player: str | Policy = self.made.get(cell.policy, cell.policy)
+        if entry.domain == "vision" and isinstance(player, str):  # several evaluations of one, be it learnt on the spot
+            env = make(entry.env, **{**split_argument(known_id(entry.env), entry.split), **entry.kwargs})
+            player = make_policy(player, env, seed=cell.seed)
+            env.close()
         result = evaluate(
-            self.made.get(cell.policy, cell.policy),
+            player,
             entry.env,
+            label=cell.policy,
             kwargs=dict(entry.kwargs),
             episodes=self._length(cell),
             split=entry.split,
@@ -261,11 +267,10 @@ class _Bench:
             resume=True,
             on_episode=tick,
         )
-        # The evaluation of a model that was made before does not know what it is called here.
-        facts = {**result.to_json(), "policy": cell.policy, "entry": entry.name, "dependence": None}
+        facts = {**result.to_json(), "entry": entry.name, "dependence": None}
         if entry.domain == "vision" and result.episodes_played:
             looked = dependence(
-                self.made.get(cell.policy, cell.policy),
+                player,
                 entry.env,
                 kwargs=entry.kwargs,
                 full=result.episodes_played,

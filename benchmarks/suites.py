@@ -121,13 +121,17 @@ def _gym(name: str, task: str, **kwargs: Any) -> Entry:
     return _text(name, "ReasoningGym-v0", task=task, shots=4, **kwargs)
 
 
+def _vision(name: str, env: str, **kwargs: Any) -> Entry:
+    return _long(name, env, _EPISODES, answer_format="plain", **kwargs)
+
+
 def _robot(name: str, env: str, **kwargs: Any) -> Entry:
     return Entry(name=name, env=f"tetrathlon/{env}", kwargs=kwargs, episodes=_EPISODES)
 
 
 QUICK = Suite(
     name="quick",
-    version=4,
+    version=5,
     # Shots where they help SmolLM2-135M-Instruct to answer at all; in sums it copies the answers shown.
     entries=(
         _text("1-digit sums", "Arithmetic-v0", digits=1),
@@ -151,13 +155,16 @@ QUICK = Suite(
         _tool("database", "SQL-v0", 12, level=1, shots=1, max_tokens=64),
         _tool("computing", "Python-v0", 12, most_level=1, shots=1, max_tokens=96),
         _tool("files", "Files-v0", 12, level=1, shots=1, max_tokens=64),
+        _vision("point at a cell", "Point-v0", coordinates="cell", cells=3, others=1, colors=2, shapes=2, size=32),
+        _vision("count", "Count-v0", most=3, clutter=1, colors=2, shapes=2, diameter=14, size=32),
+        _vision("read", "OCR-v0", length=1, lines=1, size=32),
         _robot("push", "PushToZone-v0", observation="state"),
         _robot("push by eye", "PushToZone-v0"),
         _robot("reach", "Reach-v0", observation="state"),
         _robot("pick and lift", "PickAndLift-v0", observation="state"),
         _robot("place in a bin", "PlaceIn-v0", observation="state"),
     ),
-    policies=("random", "expert", "smollm2", "bc:100"),
+    policies=("random", "expert", "smollm2", "blind", "ocr", "bc:100"),
 )
 """Runs in minutes on two CPU cores, a 135M language model and the cloning of experts included. Each policy plays what
 it can: a language model has no business with a robot, nor what is cloned on the spot with sums in words."""

@@ -12,7 +12,16 @@ from typing import Annotated, Any
 import tyro
 
 from tetrathlon.commands import Folder, Id, Number, Seed, Settings, failed
-from tetrathlon.usage import UsageError, as_trained, at_least, check_temperature, environment, made, new_folder
+from tetrathlon.usage import (
+    UsageError,
+    as_trained,
+    at_least,
+    check_temperature,
+    environment,
+    made,
+    new_folder,
+    policy_of,
+)
 
 Episodes = Annotated[int, tyro.conf.arg(metavar="N")]
 Who = Annotated[str, tyro.conf.arg(metavar="NAME")]
@@ -74,12 +83,15 @@ class Eval:
         out = new_folder(self.out)
         probe = made(env_id, kwargs)
         looks = not self.full_only and has_variants(probe) and self.samples == 1 and "variant" not in kwargs
+        # What is cloned on the spot is cloned once; what goes on draws on from where it was, for which it is made anew.
+        player = policy_of(self.policy, probe, self.seed, temperature) if looks and not self.resume else self.policy
         probe.close()
         found: dict[str, Any] = {}
         with _played(self.episodes * (self.samples + looks * len(OTHERS)), out) as advance:
             result = evaluate(
-                self.policy,
+                player,
                 env_id,
+                label=self.policy,
                 kwargs=kwargs,
                 episodes=self.episodes,
                 split=self.split,
@@ -94,7 +106,7 @@ class Eval:
             )
             if looks and result.episodes_played:
                 found["dependence"] = dependence(
-                    self.policy,
+                    player,
                     env_id,
                     kwargs=kwargs,
                     full=result.episodes_played,

@@ -132,7 +132,9 @@ class Box(VisionBandit):
         if self.size % self.cells:
             raise ValueError(f"size must be a multiple of the {self.cells} cells, got {self.size}")
         self._grid = Grid(self.cells, self.least, self.largest, self.aspect)
-        if self.threshold == 0 or not self._grid.has_room(self.most) or not self._grid.is_wide_enough(self.threshold):
+        if self.threshold == 0:
+            raise ValueError(f"threshold must be a number above 0, got {threshold!r}")
+        if not self._grid.has_room(self.most) or not self._grid.is_wide_enough(self.threshold):
             raise ValueError(
                 f"things of {self.largest} cells are too large for {self.most} of them among {self.cells} cells and a "
                 f"threshold of {self.threshold:g}; make one of largest and most smaller, or cells or threshold larger"

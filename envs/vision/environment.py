@@ -166,7 +166,8 @@ class VisionEnv(LanguageEnv):
 
     def set_state(self, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Restore what :meth:`get_state` returned; see there."""
-        self._shown = state["variant"]
+        self._check_state(state, "variant")
+        self._shown = variant_of("state['variant']", state["variant"])
         return super().set_state(state)  # type: ignore[misc]
 
     def _write_question(self, task: Task) -> str:

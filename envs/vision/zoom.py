@@ -82,7 +82,7 @@ class Zoom(VisionEnv, ToolEnv):
     * ``font``: pixels of the size of the font in the first picture, 1 to 4: digits are 0.73 times as high; times
       ``scale`` it must be 8 or more; default 2.5.
     * ``noise``: standard deviation of the noise over each picture that is shown, of 255, 0 to 40; the same for the same
-      part of the picture. Without it who compares exactly can read what nobody else can; default 10.
+      part of the picture. Without it who compares exactly can read what nobody else can; default 14.
     * ``others``: how many other things there are at most, from 1; default 5.
     * ``colors``, ``shapes``: how many of each there are; 2 or more; default 4 and 3.
     * ``diameter``: pixels of a thing in the first picture at most, at 256 pixels of the side; things are three quarters
@@ -118,7 +118,7 @@ class Zoom(VisionEnv, ToolEnv):
         scale: int = 4,
         digits: int = 3,
         font: float = 2.5,
-        noise: float = 10.0,
+        noise: float = 14.0,
         others: int = 5,
         colors: int = 4,
         shapes: int = 3,
