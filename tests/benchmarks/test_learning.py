@@ -61,3 +61,25 @@ def test_an_experiment_goes_on_and_is_kept(tmp_path: Path, monkeypatch: pytest.M
 def test_an_unknown_experiment_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert learning.main(["addition-gpro", "--out", "nowhere"]) == 2
     assert "there is no experiment 'addition-gpro' (there are addition-grpo, " in capsys.readouterr().err
+
+
+def test_pictures_are_looked_at_with_their_twins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Experiment(
+        name="seen",
+        what="pictures",
+        algorithm="grpo",
+        env="tetrathlon/Count-v0",
+        kwargs={"answer_format": "plain", "max_tokens": 2},
+        policy="tiny-vlm",
+        arguments={"stride": 32, "size": 32, "layers": 1, "max_tokens": 2},
+        options={"groups": 2, "group_size": 2, "variants": ("full", "twin"), "pair_reward": True},
+        updates=1,
+        test_every=1,
+        test_episodes=2,
+    )
+    monkeypatch.setattr(learning, "EXPERIMENTS", (seen,))
+    words = ["seen", "--seeds", "0", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    assert learning.main(words) == 0
+    found = json.loads((tmp_path / "out/seen.json").read_text())
+    assert {"success", "twin", "pair"} <= set(found["runs"][0]["before"])
+    assert 0 <= found["summary"]["pair_after"] <= 1 and 0 <= found["summary"]["pair_before"] <= 1
