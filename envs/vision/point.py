@@ -181,7 +181,8 @@ class Point(VisionBandit):
                 for i, box in zip(order, boxes, strict=True)
             )
             scene = Scene(width=self.size, height=self.size, background=ground, marks=marks)
-            return View(scene, self._answer(cells[order.index(0)], Drawing(scene)), (_TARGET,))
+            at = order.index(0)
+            return View(scene, self._answer(cells[at], kinds[0].shape, boxes[at]), (_TARGET,))
 
         swapped = list(range(len(cells)))
         swapped[0], swapped[with_other] = with_other, 0
@@ -200,13 +201,13 @@ class Point(VisionBandit):
         mixed = [round(a + self.fade * (b - a)) for a, b in zip(own, ground, strict=True)]
         return (mixed[0], mixed[1], mixed[2])
 
-    def _answer(self, cell: int, drawing: Drawing) -> str:
+    def _answer(self, cell: int, shape: str, box: Bounds) -> str:
         """Return the cell, or the pixel of the thing that is nearest to the middle of all of them."""
         if self._convention is None:
             return f"{_COLUMNS[cell % self.cells]}{cell // self.cells + 1}"
-        pixels = np.argwhere(drawing.mask((_TARGET,)))
+        pixels = np.argwhere(_mask(shape, int(box[2] - box[0])))
         y, x = pixels[np.square(pixels - pixels.mean(axis=0)).sum(axis=1).argmin()]
-        return self._written(float(x) + 0.5, float(y) + 0.5)
+        return self._written(box[0] + float(x) + 0.5, box[1] + float(y) + 0.5)
 
     def _written(self, x: float, y: float) -> str:
         assert self._convention is not None
@@ -214,12 +215,18 @@ class Point(VisionBandit):
 
 
 @cache
+def _mask(shape: str, diameter: int) -> np.ndarray:
+    """Return which pixels of its box a thing shows at, bool [diameter, diameter]; its corners are whole pixels."""
+    mark = shaped(shape, (0, 0, diameter, diameter), (0, 0, 0), _TARGET)
+    return Drawing(Scene(width=diameter, height=diameter, marks=(mark,))).mask((_TARGET,))
+
+
+@cache
 def _hits(shape: str, diameters: range, cell: int) -> np.ndarray:
     """Return the chance that a thing of a shape is at each pixel of its cell, float [cell, cell]."""
     chances = np.zeros((cell, cell))
     for diameter in diameters:
-        mark = shaped(shape, (0, 0, diameter, diameter), (0, 0, 0), _TARGET)
-        mask = Drawing(Scene(width=diameter, height=diameter, marks=(mark,))).mask((_TARGET,))
+        mask = _mask(shape, diameter)
         places = cell - diameter + 1
         for y in range(places):
             for x in range(places):
