@@ -8,6 +8,7 @@ from typing import Any
 
 from tetrathlon.benchmarks.lookups import ENV as LOOKUP
 from tetrathlon.benchmarks.lookups import settings as lookup_settings
+from tetrathlon.benchmarks.sights import SIGHTS
 from tetrathlon.benchmarks.sums import MOST_DOTS
 
 
@@ -63,6 +64,37 @@ def _study(name: str, what: str, *, dots: bool = False, updates: int = 25, **opt
         options=settings,
         updates=updates,
         test_every=5,
+        test_episodes=400,
+    )
+
+
+_SEEN = {"point": "to name the cell of a thing", "count": "to count things of a kind", "ocr": "to read a digit"}
+
+
+def _seen(name: str, what: str, *, pair: bool) -> Experiment:
+    """Return GRPO on pictures and their twins, paid for each or for both."""
+    paid = "paid for a picture and its twin together" if pair else "paid for each picture"
+    return Experiment(
+        name=f"{name}-grpo{'-pair' * pair}",
+        what=f"a small model that sees learns {what}, {paid}",
+        algorithm="grpo",
+        env=SIGHTS[name].env,
+        kwargs=SIGHTS[name].kwargs,
+        policy="tetrathlon.benchmarks.sights:near",
+        arguments={"name": name, "folder": "runs/sights"},
+        options={
+            "groups": 32,
+            "group_size": 8,
+            "variants": ("full", "twin"),
+            "pair_reward": pair,
+            "lr": 1e-3,
+            "decay": "linear",
+            "entropy_coef": 0.01,
+            "epochs": 4,
+            "minibatches": 1,
+        },
+        updates=150,
+        test_every=25,
         test_episodes=400,
     )
 
@@ -137,6 +169,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         for hops in (1, 2, 3, 4)
         for credit in ("turn", "episode")
     ),
+    *(_seen(name, what, pair=pair) for name, what in _SEEN.items() for pair in (False, True)),
     *_study("clip-symmetric", "the ratio may rise as far as it may fall", epochs=8, clip_high=0.2),
     *_study("clip-higher", "the ratio may rise further than it may fall", epochs=8, clip_high=0.28),
     *_study("episode-mean", "a mean over each answer, then over answers", dots=True, reduction="episode_mean"),

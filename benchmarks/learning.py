@@ -19,11 +19,13 @@ import numpy as np
 import tyro
 from rich.console import Console
 
+from tetrathlon.agents.dependence import has_variants
 from tetrathlon.agents.naming import make_policy
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos.callbacks import Evaluate
 from tetrathlon.algos.on_policy import ALGORITHMS
 from tetrathlon.algos.run import noted
+from tetrathlon.algos.twins import EvaluateTwins
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.experiments import EXPERIMENTS, Experiment
 from tetrathlon.benchmarks.sums import register_sums
@@ -42,6 +44,7 @@ _CURVE = (
     "grad_norm",
     "episodes",
 )
+_LOOK = ("success", "low", "high", "twin", "pair")
 _LAST = 5
 
 
@@ -69,11 +72,12 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
     env = make(experiment.env, **experiment.kwargs)
     try:
         policy: Any = make_policy(experiment.policy, env, seed=seed, arguments=experiment.arguments)
+        look: type[Evaluate] = EvaluateTwins if has_variants(env) else Evaluate
     finally:
         env.close()
     if not isinstance(policy, TrainablePolicy):
         raise TypeError(f"policy {experiment.policy!r} of {experiment.name!r} cannot be trained")
-    looks = Evaluate(
+    looks = look(
         policy, experiment.env, kwargs=experiment.kwargs, every=experiment.test_every, episodes=experiment.test_episodes
     )
     trainer = ALGORITHMS[experiment.algorithm](
@@ -98,7 +102,7 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
 
 def _told(seed: int, lines: list[dict[str, Any]]) -> dict[str, Any]:
     looks = [
-        {"updates": line["update"] + 1, **{name: line[f"test/{name}"] for name in ("success", "low", "high")}}
+        {"updates": line["update"] + 1, **{name: line[f"test/{name}"] for name in _LOOK if f"test/{name}" in line}}
         for line in lines
         if "test/success" in line
     ]
@@ -126,11 +130,21 @@ def report(experiment: Experiment, runs: list[dict[str, Any]], command: str) -> 
             "before": float(np.mean([run["before"]["success"] for run in runs])),
             "after": float(np.mean(after)),
             "least_after": min(after),
+            **_pairs(runs),
             "aim": experiment.aim,
             "cpu_seconds": float(np.mean([run["cpu_seconds"] for run in runs])),
             "last": {name: _last([run["train"][name] for run in runs if name in run["train"]]) for name in _CURVE},
         },
         "runs": runs,
+    }
+
+
+def _pairs(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """Return how often pictures and their twins were both right, where there are twins."""
+    return {
+        f"pair_{when}": float(np.mean([run[when]["pair"] for run in runs]))
+        for when in ("before", "after")
+        if all("pair" in run[when] for run in runs)
     }
 
 
@@ -184,9 +198,10 @@ def main(words: list[str]) -> int:
 
 def _line(name: str, run: Mapping[str, Any]) -> str:
     before, after = run["before"], run["after"]
+    pairs = f", pairs {before['pair']:.3f} -> {after['pair']:.3f}" if "pair" in after else ""
     return (
         f"{name} seed {run['seed']}: {before['success']:.3f} [{before['low']:.3f}, {before['high']:.3f}] -> "
-        f"{after['success']:.3f} [{after['low']:.3f}, {after['high']:.3f}], {run['cpu_seconds']:.0f} CPU s"
+        f"{after['success']:.3f} [{after['low']:.3f}, {after['high']:.3f}]{pairs}, {run['cpu_seconds']:.0f} CPU s"
     )
 
 
