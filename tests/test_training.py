@@ -46,7 +46,7 @@ def test_a_run_shows_how_it_goes_and_goes_on(tmp_path: Path, capsys: pytest.Capt
     assert main(["eval", TRAIN[2], "--policy", f"run:{tmp_path / 'run'}", "--episodes", "2", *ENV]) == 0
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["update"] for line in lines] == [-1, 0, 1, 2]
-    assert json.loads(lines[-1])["lr"] == 1e-3  # fresh weights, not those of a pretrained model
+    assert json.loads(lines[-1])["lr"] == 1e-4  # fresh weights, not those of a pretrained model
     assert (tmp_path / "run/checkpoints/step-00000003").is_dir() and (tmp_path / "run/episodes.jsonl").is_file()
 
 
