@@ -30,6 +30,8 @@ class Experiment:
     """Name of the start."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """With which it is made."""
+    own_start: bool = False
+    """Whether each seed has a start of its own, made with the argument ``seed``."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the algorithm."""
     updates: int
@@ -82,6 +84,7 @@ def _seen(name: str, what: str, *, pair: bool) -> Experiment:
         kwargs=SIGHTS[name].kwargs,
         policy="tetrathlon.benchmarks.sights:near",
         arguments={"name": name, "folder": "runs/sights"},
+        own_start=True,
         options={
             "groups": 32,
             "group_size": 8,

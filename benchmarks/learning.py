@@ -1,7 +1,7 @@
 """Whether it learns: ``python -m tetrathlon.benchmarks.learning [NAME ...] --out FOLDER``.
 
-Each experiment trains from the same start with several seeds, looks at the test split before, on the way and after, and
-leaves one JSON file. What a kill interrupts goes on from its last checkpoint.
+Each experiment trains with several seeds, from the same start or from one for each, looks at the test split before, on
+the way and after, and leaves one JSON file. What a kill interrupts goes on from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
     """
     if len(done := noted(folder)) > experiment.updates:
         return _told(seed, done)
+    arguments = {**experiment.arguments, **({"seed": seed} if experiment.own_start else {})}
     env = make(experiment.env, **experiment.kwargs)
     try:
-        policy: Any = make_policy(experiment.policy, env, seed=seed, arguments=experiment.arguments)
+        policy: Any = make_policy(experiment.policy, env, seed=seed, arguments=arguments)
         look: type[Evaluate] = EvaluateTwins if has_variants(env) else Evaluate
     finally:
         env.close()
@@ -89,7 +90,7 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
         checkpoint_every=10,
         callbacks=[_Clock(), looks],
         name=experiment.policy,
-        arguments=experiment.arguments,
+        arguments=arguments,
         seed=seed,
         **experiment.options,
     )

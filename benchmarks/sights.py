@@ -37,8 +37,8 @@ class Sight:
     model: Mapping[str, Any] = field(default_factory=lambda: {"stride": 16, "channels": 8, "size": 64, "layers": 2})
     """Arguments of :func:`~tetrathlon.agents.tiny_vlm.tiny_vlm`."""
     easier: Mapping[str, Any] = field(default_factory=dict)
-    """Constructor arguments that are others at first."""
-    easier_enough: float = 0.8
+    """Constructor arguments that are others at first, and of half of what is shown later."""
+    easier_enough: float = 0.85
     """How often it is right there, as sampled, when it has seen enough of that."""
     enough: float
     """How often it is right, as sampled, when it has seen enough of what the expert does."""
@@ -46,6 +46,8 @@ class Sight:
     """Most optimizer steps on that, in each task; models begin to look all at once, some sooner and some later."""
     clumsy_steps: int = 0
     """Optimizer steps after these, on what somebody does who is near it."""
+    clumsy_lr: float = 1e-3
+    """Learning rate of these; with a larger one much is forgotten."""
     share: float = 0.0
     """How often that one is wrong."""
     signs: str = ""
@@ -53,7 +55,7 @@ class Sight:
     shown: int = 6000
     """Demonstrations of each kind."""
     lr: float = 4e-3
-    """Learning rate of all these steps; half of it took more than twice as many."""
+    """Learning rate of what the expert shows."""
 
 
 _CELL = {
@@ -72,7 +74,7 @@ SIGHTS: Mapping[str, Sight] = {
         kwargs={**_CELL, "colors": 2},
         enough=0.75,
         steps=400,
-        clumsy_steps=15,
+        clumsy_steps=30,
         share=0.4,
         signs="AB",
         shown=2000,
@@ -81,8 +83,9 @@ SIGHTS: Mapping[str, Sight] = {
         env="tetrathlon/Point-v0",
         kwargs={**_CELL, "colors": 3, "cells": 4, "size": 64},
         easier={"cells": 2, "size": 32},
-        enough=0.6,
-        steps=1000,
+        enough=0.62,
+        steps=1500,
+        lr=3e-3,
     ),
     "count": Sight(
         env="tetrathlon/Count-v0",
@@ -159,7 +162,7 @@ def _cloned(name: str, seed: int) -> LanguagePolicy:
         _shown(policy, sight, seed, easier=True)
     _shown(policy, sight, seed)
     if sight.clumsy_steps:
-        clone(policy, demonstrations(sight, seed, sight.share), steps=sight.clumsy_steps, lr=sight.lr, seed=seed)
+        clone(policy, demonstrations(sight, seed, sight.share), steps=sight.clumsy_steps, lr=sight.clumsy_lr, seed=seed)
     return policy
 
 
@@ -177,6 +180,8 @@ def _shown(policy: LanguagePolicy, sight: Sight, seed: int, *, easier: bool = Fa
         return found.success["mean"] >= enough
 
     shown = demonstrations(sight, seed, easier=easier)
+    if sight.easier and not easier:
+        shown += demonstrations(sight, seed, easier=True)  # what was learnt there is lost without
     clone(policy, shown, steps=sight.steps, lr=sight.lr, seed=seed, after=is_enough)
 
 

@@ -95,7 +95,10 @@ def test_options_and_metrics_of_the_training_page_exist() -> None:
     assert said <= options and len(said) > 20, said - options
     table = page[page.index("| metric | healthy") : page.index("A loss or a gradient that is not finite")]
     metrics = {name for row in table.strip().splitlines()[2:] for name in QUOTED.findall(row.split("|")[1])}
-    assert metrics - {"reward_terms/"} <= {*KNOWN, "test/low", "test/high", "test/pair", "test/shortcut"} and len(metrics) > 20
+    assert (
+        metrics - {"reward_terms/"} <= {*KNOWN, "test/low", "test/high", "test/pair", "test/shortcut"}
+        and len(metrics) > 20
+    )
 
 
 def test_rows_of_the_classes_name_options_and_tests_that_exist() -> None:
