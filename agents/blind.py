@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from tetrathlon.agents.policy import Acted
+from tetrathlon.agents.policy import Acted, acted
 
 
 class BlindPolicy:
@@ -16,7 +16,7 @@ class BlindPolicy:
     Its success is the ``blind_floor`` of its environment: what a policy that looks has to beat.
 
     Args:
-        env: A vision task, made; of it nothing but ``blind_action`` is used.
+        env: A vision task, made; of it its ``blind_action`` is used, and the space of its actions.
 
     Raises:
         TypeError: The environment knows no best blind answer.
@@ -26,7 +26,7 @@ class BlindPolicy:
         answer: Callable[[str], str] | None = getattr(env.unwrapped, "blind_action", None)
         if answer is None:
             raise TypeError(f"{type(env.unwrapped).__name__} is no vision task: it has no blind_action")
-        self.answer = answer
+        self.answer, self.action_space = answer, env.action_space
 
     def act(
         self,
@@ -38,5 +38,4 @@ class BlindPolicy:
         forced: Sequence[Any] | None = None,
     ) -> Acted:
         """See :meth:`tetrathlon.agents.policy.Policy.act`."""
-        actions = tuple(map(self.answer, observations["text"]))
-        return Acted(actions, [()] * len(actions), [None] * len(actions))
+        return acted(self.action_space, [self.answer(text) for text in observations["text"]], forced)

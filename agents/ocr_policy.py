@@ -12,10 +12,10 @@ from gymnasium import spaces
 from PIL import Image
 
 from tetrathlon.agents.observed import is_visual, observed
-from tetrathlon.agents.policy import Acted, slots_of
+from tetrathlon.agents.policy import Acted, acted, slots_of
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.language.formats import BOXED, TAG
-from tetrathlon.envs.spaces import stack, unstack
+from tetrathlon.envs.spaces import unstack
 from tetrathlon.envs.vision.environment import UNSEEN
 
 INSTALL_OCR = 'pip install "tetrathlon[ocr]"'
@@ -86,15 +86,11 @@ class OCRPolicy:
     ) -> Acted:
         """See :meth:`Policy.act`; it draws nothing."""
         n = slots_of(observations, memory, infos)
-        given = [None] * n if forced is None else list(forced)
         actions = []
         for i, observation in enumerate(unstack(self.observation_space, observations, n)):
-            if given[i] is not None:
-                actions.append(given[i])
-                continue
             text, picture = observed(observation, {} if infos is None else infos[i])
             actions.append(_written(self.answer(text, picture), text))
-        return Acted(stack(self.action_space, actions), [()] * n, [None] * n)
+        return acted(self.action_space, actions, forced)
 
     def answer(self, question: str, picture: np.ndarray | None) -> str:
         """Return what stands after the label that a question names; ``unseen`` where that is not found.

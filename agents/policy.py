@@ -87,7 +87,7 @@ class RandomPolicy:
         """See :meth:`Policy.act`; ``infos`` tells how many slots there are."""
         n = slots_of(observations, memory, infos)
         actions = [self._rng_space.sample() for _ in range(n)]
-        return _acted(self.action_space, actions, forced)
+        return acted(self.action_space, actions, forced)
 
 
 class ExpertPolicy:
@@ -121,7 +121,7 @@ class ExpertPolicy:
                 f"ExpertPolicy needs infos with {EXPERT_KEY!r}; run it in a rollout with ask=True on an "
                 "environment that has expert_action"
             )
-        return _acted(self.action_space, [info[EXPERT_KEY] for info in infos], forced)
+        return acted(self.action_space, [info[EXPERT_KEY] for info in infos], forced)
 
 
 class ActionError(TypeError):
@@ -171,10 +171,17 @@ class FunctionPolicy:
                         f"policy {name!r} must return a str for an environment that takes text, "
                         f"got {type(action).__name__} {action!r:.80}"
                     )
-        return _acted(self.action_space, actions, forced)
+        return acted(self.action_space, actions, forced)
 
 
-def _acted(space: spaces.Space[Any], actions: list[Any], forced: Sequence[Any] | None) -> Acted:
+def acted(space: spaces.Space[Any], actions: list[Any], forced: Sequence[Any] | None) -> Acted:
+    """Return what a policy without memory or records did: its own actions, but where others are forced.
+
+    Args:
+        space: Of a single action.
+        actions: One a slot.
+        forced: See :meth:`Policy.act`.
+    """
     if forced is not None:
         actions = [own if other is None else other for own, other in zip(actions, forced, strict=True)]
     return Acted(stack(space, actions), [()] * len(actions), [None] * len(actions))

@@ -10,7 +10,7 @@ import numpy as np
 
 from tetrathlon.envs.robots.instance import Instance
 
-_PARTS = frozenset({"of", "arrays", "instance", "rng"})
+_PARTS = ("of", "arrays", "instance", "rng")
 _SHOWN = 200  # characters of what was given instead of a state
 
 
@@ -97,10 +97,12 @@ def read_states(
 
 def _read(kind: str, shapes: Sequence[tuple[int, ...]], i: int, state: Any) -> Saved:
     wanted = f"a state for copy {i} must be what get_state() of {kind} returned"
-    if not isinstance(state, Mapping) or not state.keys() >= _PARTS:
+    if not isinstance(state, Mapping) or "of" not in state:
         raise ValueError(f"{wanted}, got {repr(state)[:_SHOWN]}")
     if state["of"] != kind:
-        raise ValueError(f"{wanted}, got one of {state['of']}")
+        raise ValueError(f"{wanted}, got one of {str(state['of'])[:_SHOWN]}")
+    if missing := [part for part in _PARTS if part not in state]:
+        raise ValueError(f"{wanted}, got one without {', '.join(missing)}")
     values, instance = state["arrays"], state["instance"]
     given = [np.shape(value) for value in values]
     if given != shapes:
