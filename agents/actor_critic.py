@@ -12,10 +12,11 @@ import torch
 from gymnasium import spaces
 from torch import Tensor, nn
 
+from tetrathlon.agents.action_values import ActionCritic, Appraisal, Ensemble, Proposal
 from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn
 from tetrathlon.agents.distributions import Distribution
 from tetrathlon.agents.features import Features
-from tetrathlon.agents.networks import Critic, Trunk
+from tetrathlon.agents.networks import Critic, Trunk, perceptron
 from tetrathlon.agents.normalization import RunningNorm
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.steps import Record, collate_steps
@@ -126,8 +127,9 @@ class ActorCritic(TrainablePolicy):
         In training mode the statistics of observations are gathered here, out of what is learnt from: an evaluation
         does not move them, and whatever is played costs nothing more. They count from the first action after an
         update on, so that a batch is evaluated by those that it was played by. Where others acted there is nothing to
-        agree with: the statistics are those of what they are learnt from, and stay so while the policy then learns from
-        its own play, for what moves under a trained network changes what it does without a step of any optimizer.
+        agree with: the statistics are those of all labels, which grow, or of the first data, and stay so while the
+        policy then learns from other data or its own play, for what moves under a trained network changes what it does
+        without a step of any optimizer.
 
         Raises:
             ValueError: A label or somebody else's action is none of the space.
@@ -144,7 +146,8 @@ class ActorCritic(TrainablePolicy):
         if self.norm is not None and self.training and "observation" in decisions.inputs:
             seen = decisions.inputs["observation"][decisions.episode >= 0]
             if learn != "own" and decisions.mask.any():
-                self.norm.settle(seen)
+                if learn == "label" or not self.norm.settled:
+                    self.norm.settle(seen)
             elif learn == "own" and not self.norm.settled:
                 self.norm.gather(seen)
         return decisions
@@ -172,6 +175,55 @@ class ActorCritic(TrainablePolicy):
             return self.distribution.loss(outputs, decisions.inputs["action"], self.generator), None
         logp, entropy = self._judged(outputs, decisions.inputs)
         return -logp, entropy
+
+    def add_action_critic(
+        self, ensemble: int = 2, *, hidden: Sequence[int] = (256, 256), normalize: bool = False, seed: int = 0
+    ) -> None:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.add_action_critic`; it sees by a trunk of its own."""
+        with seeded(seed):
+            numbers = self.distribution.numbers(self.distribution.mode(self._like.new_zeros(self.distribution.size)))
+            trunk = copy.deepcopy(self.trunk)
+            value = perceptron([trunk.size, *hidden, 1], gain=1.0, activation="relu")
+            heads = Ensemble([trunk.size + numbers.shape[-1], *hidden], ensemble, normalize=normalize)
+            self.critic = ActionCritic(trunk, value, heads).to(self._like)
+
+    def appraise(
+        self,
+        decisions: Decisions,
+        *,
+        value: bool = True,
+        q: bool = True,
+        numbers: Tensor | None = None,
+        critic: nn.Module | None = None,
+    ) -> Appraisal:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.appraise`."""
+        critic = self.critic if critic is None else critic
+        if not isinstance(critic, ActionCritic) or critic.trunk is None:
+            raise TypeError("this policy has no critic of actions: call add_action_critic")
+        seen, states, starts = self._shown(decisions)
+        features = critic.trunk(seen, states[1], starts)
+        if q and numbers is None:
+            numbers = self.taken(decisions)
+        return Appraisal(
+            critic(features) if value else None, critic.q(features, numbers) if q and numbers is not None else None
+        )
+
+    def propose(self, decisions: Decisions, n: int = 1, *, greedy: bool = False) -> Proposal:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.propose`."""
+        seen, states, starts = self._shown(decisions)
+        outputs = self.actor(self.trunk(seen, states[0], starts))
+        outputs = outputs.expand(n, *outputs.shape)
+        distribution = self.distribution
+        drawn = distribution.mode(outputs) if greedy else distribution.sample(outputs, self.generator)
+        logp = None
+        if distribution.has_density and not greedy:
+            logp = distribution.log_prob(outputs, drawn)
+            logp = (logp.sum(-1) if distribution.chunk else logp) + distribution.log_unit
+        return Proposal(drawn, distribution.numbers(drawn), logp)
+
+    def taken(self, decisions: Decisions) -> Tensor:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.taken`."""
+        return self.distribution.numbers(decisions.inputs["action"].to(self._like.device))
 
     def _judged(self, outputs: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Return log-probabilities of what was decided, and entropies, both [B, T]."""

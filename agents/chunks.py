@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from tetrathlon.agents.distributions import Distribution, Gaussian, bounds_of, flat_rows, refuse_rows
+from tetrathlon.agents.distributions import Distribution, Gaussian, bounds_of, flat_rows, frame_of, refuse_rows
 from tetrathlon.agents.networks import perceptron
 
 Head = Literal["gaussian", "bins", "l1", "flow"]
@@ -36,7 +36,7 @@ class Chunk(Distribution):
     def __init__(self, of: Distribution, space: spaces.Box, length: int) -> None:
         super().__init__()
         self.of, self.space, self.chunk = of, space, length
-        self.size = self.chunk * of.size
+        self.size, self.log_unit = self.chunk * of.size, self.chunk * of.log_unit
 
     def sample(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
         """See :meth:`Distribution.sample`."""
@@ -70,6 +70,10 @@ class Chunk(Distribution):
 
     def _each(self, flat: Tensor) -> Tensor:
         return flat.unflatten(-1, (self.chunk, -1))
+
+    def numbers(self, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.numbers`."""
+        return self.of.numbers(self._each(actions)).flatten(-2)
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
@@ -133,6 +137,10 @@ class Bins(Distribution):
         logp = self._logp(outputs)
         return -(logp.exp() * logp).sum((-1, -2))
 
+    def numbers(self, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.numbers`."""
+        return (2 * actions + 1) / self.bins - 1
+
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
         flat = self._low + self._half * (2 * actions + 1) / self.bins
@@ -151,14 +159,13 @@ class _Direct(Distribution):
 
     has_density: ClassVar[bool] = False
     name: ClassVar[str]
+    reach: Tensor
 
     def __init__(self, space: spaces.Box) -> None:
         super().__init__()
         self.space = space
-        low, high = (bound.astype(np.float64).ravel() for bound in (space.low, space.high))
-        is_bounded = np.isfinite(low) & np.isfinite(high) & (high > low)
-        self._middle = np.where(is_bounded, (low + high) / 2, 0.0)
-        self._half = np.where(is_bounded, (high - low) / 2, 1.0)
+        self._middle, self._half, reach = frame_of(space)
+        self.register_buffer("reach", torch.tensor(reach, dtype=torch.float32), persistent=False)
 
     def log_prob(self, outputs: Tensor, actions: Tensor) -> Tensor:
         """Refuse: there is no density.
@@ -181,6 +188,10 @@ class _Direct(Distribution):
             f"head={self.name!r} has no density, so there are no log-probabilities to learn by: train it by BC or "
             "DAgger, or take head='gaussian' or 'bins'"
         )
+
+    def numbers(self, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.numbers`."""
+        return actions.clamp(-self.reach, self.reach)
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`; what is outside the bounds is clipped."""

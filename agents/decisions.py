@@ -272,3 +272,8 @@ def _groups(rows: Sequence[Sequence[Episode]]) -> Tensor:
     named = [row[0].group if row else None for row in rows]
     free = max((group for group in named if group is not None), default=-1) + 1
     return torch.tensor([free + b if group is None else group for b, group in enumerate(named)], dtype=torch.long)
+
+
+def placed(values: Tensor, where: Tensor) -> Tensor:
+    """Return [B, T] with ``values`` [N] at the N true places of ``where``, in order, and 0 elsewhere."""
+    return values.new_zeros(where.shape).masked_scatter(where, values)

@@ -30,10 +30,12 @@ class Distribution(nn.Module):
     Attributes:
         size: P, how many numbers the network gives for an action.
         has_density: Whether there are log-probabilities.
+        log_unit: What a log-density grows by where actions are told by their :meth:`numbers`.
         chunk: K, of a chunk of K actions, whose log-probabilities and entropies are [..., K]; 0: an action is one.
     """
 
     size: int
+    log_unit: float = 0.0
     has_density: ClassVar[bool] = True
     chunk: int = 0
 
@@ -60,6 +62,13 @@ class Distribution(nn.Module):
     def loss(self, outputs: Tensor, actions: Tensor, generator: torch.Generator) -> Tensor:
         """Return how far what is said is from ``actions`` [..., D], as [...]; the noise comes from a generator."""
         raise TypeError(f"{type(self).__name__} imitates by its log-probabilities")
+
+    @abstractmethod
+    def numbers(self, actions: Tensor) -> Tensor:
+        """Return what the environment will take of actions [..., D], as a critic reads it: float [..., E].
+
+        A choice is a one-hot; numbers with bounds are brought to -1 to 1. Where draws have a gradient, so has this.
+        """
 
     @abstractmethod
     def to_env(self, actions: np.ndarray) -> np.ndarray:
@@ -105,6 +114,11 @@ class Categorical(Distribution):
         entropies = [-(logp.exp() * logp).sum(-1) for logp in logps]
         return sum(entropies[1:], entropies[0])
 
+    def numbers(self, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.numbers`."""
+        choices = zip(actions.unbind(-1), self.sizes, strict=True)
+        return torch.cat([F.one_hot(chosen, size) for chosen, size in choices], dim=-1).float()
+
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
         return (actions + self.start).astype(self.space.dtype).reshape(-1, *(self.space.shape or ()))
@@ -141,6 +155,10 @@ class Bernoulli(Distribution):
         """See :meth:`Distribution.entropy`."""
         return (F.softplus(outputs) - outputs * outputs.sigmoid()).sum(-1)
 
+    def numbers(self, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.numbers`."""
+        return actions.float()
+
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
         return actions.astype(self.space.dtype).reshape(-1, *self.space.shape)
@@ -166,12 +184,18 @@ class Gaussian(Distribution):
     """
 
     log_std: Tensor
+    middles: Tensor
+    halves: Tensor
+    reach: Tensor
 
     def __init__(self, space: spaces.Box, log_std: float = 0.0, *, state_std: bool = False) -> None:
         super().__init__()
         self.space = space
         self.state_std = state_std
         components = math.prod(space.shape)
+        for name, constant in zip(("middles", "halves", "reach"), frame_of(space), strict=True):
+            self.register_buffer(name, torch.tensor(constant, dtype=torch.float32), persistent=False)
+        self.log_unit = float(self.halves.log().sum())
         self.size = 2 * components if state_std else components
         first = torch.full((components,), float(log_std))
         if state_std:
@@ -207,6 +231,10 @@ class Gaussian(Distribution):
         _, log_std = self.parameters_of(outputs)
         return (log_std + 0.5 * math.log(2 * math.pi * math.e)).sum(-1).expand(outputs.shape[:-1])
 
+    def numbers(self, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.numbers`."""
+        return ((actions - self.middles) / self.halves).clamp(-self.reach, self.reach)
+
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
         shaped = actions.astype(self.space.dtype).reshape(-1, *self.space.shape)
@@ -238,7 +266,6 @@ class SquashedGaussian(Gaussian):
         ValueError: The space has no finite bounds, or a component has but one value.
     """
 
-    half_width: Tensor
     nodes: Tensor
     weights: Tensor
 
@@ -246,7 +273,7 @@ class SquashedGaussian(Gaussian):
         super().__init__(space, log_std, state_std=state_std)
         self._low, self._half = bounds_of(space, "a squashed action needs")
         nodes, weights = np.polynomial.hermite_e.hermegauss(16)
-        constants = {"half_width": self._half, "nodes": nodes, "weights": weights / weights.sum()}
+        constants = {"nodes": nodes, "weights": weights / weights.sum()}
         for name, values in constants.items():
             self.register_buffer(name, torch.tensor(values, dtype=torch.float32), persistent=False)
 
@@ -260,9 +287,13 @@ class SquashedGaussian(Gaussian):
         points = mean[..., None, :] + log_std.exp()[..., None, :] * self.nodes[:, None]  # [..., nodes, D]
         return super().entropy(outputs) + (self._log_slope(points).sum(-1) * self.weights).sum(-1)
 
+    def numbers(self, actions: Tensor) -> Tensor:
+        """See :meth:`Distribution.numbers`."""
+        return actions.tanh()
+
     def _log_slope(self, u: Tensor) -> Tensor:
         """Return log(half_width (1 - tanh(u)**2)), finite and with a gradient for every u."""
-        return self.half_width.log() + 2 * (math.log(2) - u - F.softplus(-2 * u))
+        return self.halves.log() + 2 * (math.log(2) - u - F.softplus(-2 * u))
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:
         """See :meth:`Distribution.to_env`."""
@@ -317,6 +348,18 @@ def bounds_of(space: spaces.Box, what: str) -> tuple[np.ndarray, np.ndarray]:
     if not (np.isfinite(low) & np.isfinite(half) & (half > 0)).all():
         raise ValueError(f"{what} finite bounds, low below high; got {space}")
     return low, half
+
+
+def frame_of(space: spaces.Box) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what brings the numbers of a space to -1 to 1.
+
+    Returns:
+        Middles, half widths, and 1 each; where there are no bounds 0, 1 and infinity. All float64 [D].
+    """
+    low, high = (bound.astype(np.float64).ravel() for bound in (space.low, space.high))
+    is_bounded = np.isfinite(low) & np.isfinite(high) & (high > low)
+    low, high = np.where(is_bounded, low, -1.0), np.where(is_bounded, high, 1.0)
+    return (low + high) / 2, (high - low) / 2, np.where(is_bounded, 1.0, np.inf)
 
 
 def flat_rows(actions: np.ndarray, space: spaces.Space[Any], kinds: str) -> np.ndarray:

@@ -8,30 +8,30 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tetrathlon.agents.action_values import Appraisal
 from tetrathlon.agents.blindness import Blindness
 from tetrathlon.agents.chat import Chat
 from tetrathlon.agents.contexts import contexts
-from tetrathlon.agents.critic import OwnCritic, ValueHead
-from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout
+from tetrathlon.agents.critic import OwnCritic, TokenCritic, ValueHead, width
+from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout, placed
 from tetrathlon.agents.dialogue import Dialogue, with_message
 from tetrathlon.agents.engine import Completion, TorchEngine, eos_ids
 from tetrathlon.agents.intake import inside_of
 from tetrathlon.agents.lora import WithoutAdapter
 from tetrathlon.agents.messages import slot_of
 from tetrathlon.agents.observed import observed
-from tetrathlon.agents.picture import Pictures, numbered, pictures_at, spelled
+from tetrathlon.agents.picture import Picture, Pictures, numbered, spelled
 from tetrathlon.agents.policy import Acted, slots_of
 from tetrathlon.agents.pretrained import loaded, without_dropout
 from tetrathlon.agents.sampling import Sampling
 from tetrathlon.agents.scoring import Scorer
 from tetrathlon.agents.sight import Sight, looked_at, sight_of
-from tetrathlon.agents.told import given, token_limit
+from tetrathlon.agents.told import given, least, token_limit
 from tetrathlon.agents.trainable import TrainablePolicy
-from tetrathlon.agents.transcripts import Transcriber
+from tetrathlon.agents.transcripts import Transcriber, record_of
 from tetrathlon.envs.episode import Episode
 
 
@@ -223,7 +223,7 @@ class LanguagePolicy(TrainablePolicy):
             completions = self.engine.generate(
                 [dialogues[i].ids for i in own],
                 Sampling(max_tokens=self.max_tokens, temperature=self.temperature, greedy=greedy),
-                [_least(dialogues[i].limit, dialogues[i].left) for i in own],
+                [least(dialogues[i].limit, dialogues[i].left) for i in own],
                 **({"pictures": shown} if shown else {}),  # an engine for text alone knows of none
             )
         sampled: dict[int, Completion] = dict(zip(own, completions, strict=True))
@@ -231,7 +231,7 @@ class LanguagePolicy(TrainablePolicy):
         for i, (dialogue, opened) in enumerate(zip(dialogues, openings, strict=True)):
             if i in sampled:
                 action = opened + self.chat.decode(sampled[i].ids)
-                new, record = sampled[i].ids, _record(dialogue, sampled[i])
+                new, record = sampled[i].ids, record_of(dialogue, sampled[i])
             else:
                 action, new, record = forced[i], self.chat.forced(forced[i], opened), None
             ids = (*dialogue.ids, *new)
@@ -291,14 +291,9 @@ class LanguagePolicy(TrainablePolicy):
         if not read.any():  # rows in which the context was full from the start
             nothing = torch.zeros(mask.shape, device=mask.device)
             return Evaluation(nothing, nothing, None if self.critic is None else nothing)
-        ids, chosen, wanted = decisions.inputs["ids"], mask, read
-        pictures = ()
-        if "pictures" in decisions.inputs:
-            if self._blindness is not None and torch.is_grad_enabled():
-                self._blindness.check(self, decisions)
-            ids, pictures = decisions.inputs["pictures"].within(ids)
-        if "fresh" in decisions.inputs:
-            ids, chosen, wanted = contexts(decisions.inputs["fresh"], ids, mask, read)
+        if "pictures" in decisions.inputs and self._blindness is not None and torch.is_grad_enabled():
+            self._blindness.check(self, decisions)
+        ids, chosen, wanted, pictures = self._spelled(decisions)
         with self._precision():
             has_head = isinstance(self.critic, ValueHead)
             final = wanted & ~chosen if has_head else None
@@ -306,8 +301,39 @@ class LanguagePolicy(TrainablePolicy):
             value = None
             if self.critic is not None:
                 values = self.critic(hidden) if has_head else self.critic(ids, wanted, self.sight, pictures)
-                value = _placed(values, read)
-        return Evaluation(_placed(logp, mask), _placed(entropy, mask), value)
+                value = placed(values, read)
+        return Evaluation(placed(logp, mask), placed(entropy, mask), value)
+
+    def appraise(
+        self,
+        decisions: Decisions,
+        *,
+        value: bool = True,
+        q: bool = True,
+        numbers: Tensor | None = None,
+        critic: nn.Module | None = None,
+    ) -> Appraisal:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.appraise`; of other tokens nothing is said."""
+        critic = self.critic if critic is None else critic
+        if not isinstance(critic, TokenCritic) or numbers is not None:
+            raise TypeError("a language model appraises the tokens that were decided, after add_action_critic")
+        read = decisions.mask | decisions.final
+        ids, chosen, wanted, pictures = self._spelled(decisions)
+        with self._precision():
+            values, qs = critic.appraise(ids, wanted if value else None, chosen if q else None, self.sight, pictures)
+        return Appraisal(
+            None if values is None else placed(values, read),
+            None if qs is None else torch.stack([placed(each, decisions.mask) for each in qs]),
+        )
+
+    def _spelled(self, decisions: Decisions) -> tuple[Tensor, Tensor, Tensor, Sequence[Picture]]:
+        """Return what is read: ids, where something was decided, where a value is asked, and the pictures by number."""
+        ids, pictures = decisions.inputs["ids"], ()
+        if "pictures" in decisions.inputs:
+            ids, pictures = decisions.inputs["pictures"].within(ids)
+        columns = ids, decisions.mask, decisions.mask | decisions.final
+        ids, chosen, read = contexts(decisions.inputs["fresh"], *columns) if "fresh" in decisions.inputs else columns
+        return ids, chosen, read, pictures
 
     def snapshot(self) -> TrainablePolicy:
         """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.snapshot`.
@@ -326,9 +352,15 @@ class LanguagePolicy(TrainablePolicy):
         """
         if kind not in ("head", "shared", "own"):
             raise ValueError(f"critic must be 'head', 'shared', 'own' or None, got {kind!r}")
-        size = self.model.get_output_embeddings().weight.shape[1]
-        made = OwnCritic(self.model, size) if kind == "own" else ValueHead(size, detach=kind == "head")
+        made = OwnCritic(self.model) if kind == "own" else ValueHead(width(self.model), detach=kind == "head")
         self.critic = made.to(self.engine.device)
+
+    def add_action_critic(
+        self, ensemble: int = 2, *, hidden: Sequence[int] = (256, 256), normalize: bool = False, seed: int = 0
+    ) -> None:
+        """See :meth:`~tetrathlon.agents.trainable.TrainablePolicy.add_action_critic`; it is a copy of the model."""
+        critic = TokenCritic(self.model, ensemble, hidden=hidden, normalize=normalize, seed=seed)
+        self.critic = critic.to(self.engine.device)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return the stream of samples, so that a loaded policy goes on with it."""
@@ -363,35 +395,5 @@ class LanguagePolicy(TrainablePolicy):
 
     def _stop(self, dialogue: Dialogue, completion: Completion) -> str:
         """Return why a completion stopped, the limit of the episode told from that of the turn."""
-        is_short = dialogue.left is not None and dialogue.left < (_least(dialogue.limit, self.max_tokens) or 0)
+        is_short = dialogue.left is not None and dialogue.left < (least(dialogue.limit, self.max_tokens) or 0)
         return "episode_length" if completion.stop == "length" and is_short else completion.stop
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    return min((limit for limit in (one, other) if limit is not None), default=None)
-
-
-def _placed(values: Tensor, where: Tensor) -> Tensor:
-    """Return [B, T] with ``values`` [N] at the N true places of ``where``, in order."""
-    return values.new_zeros(where.shape).masked_scatter(where, values)
-
-
-def _record(dialogue: Dialogue, completion: Completion) -> dict[str, Any] | None:
-    if not completion.ids:
-        return None
-    cut = np.zeros(len(completion.ids), dtype=np.bool_)
-    cut[-1] = completion.stop != "eos"
-    prompt = dialogue.ids[dialogue.recorded :]
-    shown = pictures_at(prompt, dialogue.pictures)
-    for at, which in shown:
-        ids = dialogue.pictures[which].ids
-        prompt = (*prompt[:at], *ids, *prompt[at + len(ids) :])
-    record = {
-        "prompt": np.asarray(prompt, dtype=np.int32),
-        "ids": np.asarray(completion.ids, dtype=np.int32),
-        "logps": np.asarray(completion.logps, dtype=np.float32),
-        "cut": cut,
-    }
-    if shown:
-        record["pictures"] = np.asarray(shown, dtype=np.int32)
-    return record | ({"fresh": np.ones((), dtype=np.bool_)} if dialogue.is_fresh else {})

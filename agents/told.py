@@ -39,3 +39,8 @@ def token_limit(info: Mapping[str, Any], default: int | None, name: str = "token
     if not is_whole:
         raise ValueError(f"info['limits'][{name!r}] must be a whole number such as 256, got {tokens!r}")
     return int(tokens)
+
+
+def least(one: int | None, other: int | None) -> int | None:
+    """Return the smaller of two limits; None: there is none."""
+    return min((limit for limit in (one, other) if limit is not None), default=None)

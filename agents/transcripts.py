@@ -11,8 +11,9 @@ import numpy as np
 from tetrathlon.agents.chat import Chat
 from tetrathlon.agents.decisions import Last, Learn, Width
 from tetrathlon.agents.dialogue import Dialogue, with_message
+from tetrathlon.agents.engine import Completion
 from tetrathlon.agents.observed import observed
-from tetrathlon.agents.picture import Picture
+from tetrathlon.agents.picture import Picture, pictures_at
 from tetrathlon.agents.sight import Sight, looked_at
 from tetrathlon.envs.episode import Episode
 
@@ -159,3 +160,25 @@ def _prompt(own: dict[str, Any], pictures: Sequence[Picture], number: int) -> li
             )
         prompt[at : at + len(pictures[which].ids)] = pictures[which].codes
     return prompt
+
+
+def record_of(dialogue: Dialogue, completion: Completion) -> dict[str, Any] | None:
+    """Return the record of a turn, see :class:`~tetrathlon.agents.language.LanguagePolicy`; None: nothing was said."""
+    if not completion.ids:
+        return None
+    cut = np.zeros(len(completion.ids), dtype=np.bool_)
+    cut[-1] = completion.stop != "eos"
+    prompt = dialogue.ids[dialogue.recorded :]
+    shown = pictures_at(prompt, dialogue.pictures)
+    for at, which in shown:
+        ids = dialogue.pictures[which].ids
+        prompt = (*prompt[:at], *ids, *prompt[at + len(ids) :])
+    record = {
+        "prompt": np.asarray(prompt, dtype=np.int32),
+        "ids": np.asarray(completion.ids, dtype=np.int32),
+        "logps": np.asarray(completion.logps, dtype=np.float32),
+        "cut": cut,
+    }
+    if shown:
+        record["pictures"] = np.asarray(shown, dtype=np.int32)
+    return record | ({"fresh": np.ones((), dtype=np.bool_)} if dialogue.is_fresh else {})

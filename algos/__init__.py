@@ -7,30 +7,45 @@ from tetrathlon.algos import on_policy
 from tetrathlon.algos.callbacks import Callback, EarlyStop, Evaluate, Guard
 from tetrathlon.algos.dagger import DAgger
 from tetrathlon.algos.imitation import BC, clone
+from tetrathlon.algos.offline import AWAC, AWR, CQL, IQL, TD3BC, Offline, ReBRAC
 from tetrathlon.algos.on_policy import DAPO, GRPO, GSPO, PPO, REINFORCE, RLOO, DrGRPO, OnPolicy
+from tetrathlon.algos.rejection import RAFT, FilteredBC
 from tetrathlon.algos.run import RunError
 from tetrathlon.algos.tracking import TensorBoard, Tracker, WandB
 from tetrathlon.algos.trainer import Trainer
 
-ALGORITHMS: Mapping[str, type[Trainer[Any]]] = {**on_policy.ALGORITHMS, "bc": BC, "dagger": DAgger}
+ALGORITHMS: Mapping[str, type[Trainer[Any]]] = {
+    **on_policy.ALGORITHMS,
+    **{algorithm.__name__.lower(): algorithm for algorithm in (BC, DAgger, FilteredBC, RAFT)},
+    **{algorithm.__name__.lower(): algorithm for algorithm in (AWR, AWAC, IQL, TD3BC, ReBRAC, CQL)},
+}
 """All that learns in runs, by the names of the command line."""
 
 __all__ = [
     "ALGORITHMS",
+    "AWAC",
+    "AWR",
     "BC",
+    "CQL",
     "DAPO",
     "GRPO",
     "GSPO",
+    "IQL",
     "PPO",
+    "RAFT",
     "REINFORCE",
     "RLOO",
+    "TD3BC",
     "Callback",
     "DAgger",
     "DrGRPO",
     "EarlyStop",
     "Evaluate",
+    "FilteredBC",
     "Guard",
+    "Offline",
     "OnPolicy",
+    "ReBRAC",
     "RunError",
     "TensorBoard",
     "Tracker",

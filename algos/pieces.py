@@ -11,12 +11,13 @@ from torch.nn import functional
 from tetrathlon.agents.decisions import Decisions
 
 
-def pieces(batch: Decisions, length: int) -> Decisions:
+def pieces(batch: Decisions, length: int, *, keep: Tensor | None = None) -> Decisions:
     """Cut the rows of a batch into pieces, each a row and a group of its own; those without a decision are left out.
 
     Args:
         batch: With all that needs whole rows done: returns, advantages. Its inputs are a dict of [B, T, ...].
         length: Positions of a piece; the last one of a row may be padded.
+        keep: bool [B, T]: pieces without such a position are left out; None: the decisions.
 
     Raises:
         ValueError: ``length`` is below 1.
@@ -39,4 +40,4 @@ def pieces(batch: Decisions, length: int) -> Decisions:
     columns["group"] = torch.arange(len(columns["mask"]), device=batch.mask.device)
     columns["cost"] = torch.full_like(columns["cost"], length)
     whole = replace(batch, **columns, inputs={name: cut(value) for name, value in batch.inputs.items()})
-    return whole.select(whole.mask.any(dim=1))
+    return whole.select((whole.mask if keep is None else cut(keep)).any(dim=1))

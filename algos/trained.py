@@ -46,8 +46,11 @@ def trained_policy(
     if not isinstance(policy, TrainablePolicy):
         raise PolicyError(f"{told} was trained as {name!r}, which now is a {type(policy).__name__}: no TrainablePolicy")
     weights = dict(found[1]["learner"]["policy"])
-    has_critic = any(key.startswith("critic.") for key in weights)
-    if has_critic and getattr(policy, "critic", None) is None and callable(add := getattr(policy, "add_critic", None)):
+    of_critic = {key for key in weights if key.startswith("critic.")}
+    if any(key.startswith("critic.ensemble.") for key in of_critic):  # of actions: every offline run makes its own
+        weights = {key: value for key, value in weights.items() if key not in of_critic}
+        weights |= {key: value for key, value in policy.state_dict().items() if key.startswith("critic.")}
+    elif of_critic and getattr(policy, "critic", None) is None and callable(add := getattr(policy, "add_critic", None)):
         add()
     own = policy.state_dict()
     if _STREAM in own:

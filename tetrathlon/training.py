@@ -231,7 +231,25 @@ class TrainDAgger(TrainImitator):
         return super()._others(env_id, kwargs, seed) | {"proxy": proxy}
 
 
-_COMMANDS: Mapping[str, type[Train]] = {"bc": TrainBC, "dagger": TrainDAgger}
+@dataclass(frozen=True, kw_only=True)
+class TrainFromLog(Train):
+    """Train a policy on a log of episodes."""
+
+    log: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
+    """Folder of episodes, as tetrathlon record writes it, by whomever they were played; default: the policy plays
+    some."""
+
+    def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
+        return {"log": self.log}
+
+
+_FROM_LOG = ("awr", "awac", "iql", "td3bc", "rebrac", "cql", "filteredbc")
+_COMMANDS: Mapping[str, type[Train]] = {
+    "bc": TrainBC,
+    "dagger": TrainDAgger,
+    "raft": Train,
+    **dict.fromkeys(_FROM_LOG, TrainFromLog),
+}
 """What algorithms take on the command line beside their options, where that is more than all others do."""
 
 

@@ -173,7 +173,11 @@ def test_what_was_cloned_is_not_moved_by_the_statistics_of_own_play() -> None:
     assert np.array_equal(cloned, answers(other))
     policy.collate(rows(3.0), learn="label")  # nobody said anything: there is nothing to learn, and nothing moves
     assert np.array_equal(cloned, answers(policy))
-    policy.collate(rows(3.0), learn="action")
+    policy.collate(rows(3.0), learn="action")  # other data, of a network that has learnt by the first
+    assert np.array_equal(cloned, answers(policy))
+    said = rows(3.0)
+    said[0][0].steps[0].label = np.zeros(2, np.float32)
+    policy.collate(said, learn="label")  # a data set that grows, and is learnt anew
     assert not np.array_equal(cloned, answers(policy))
 
 

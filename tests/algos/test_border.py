@@ -14,7 +14,7 @@ from tetrathlon.agents.rollout import Rollout, Start
 from tetrathlon.algos.advantages import gae, next_values
 from tetrathlon.algos.batch import policy_loss, prepare
 from tetrathlon.algos.columns import select
-from tetrathlon.algos.losses import episode_sums, expectile, total
+from tetrathlon.algos.losses import episode_sums, total
 from tetrathlon.algos.on_policy import train
 from tetrathlon.algos.options import Options
 from tetrathlon.algos.preferences import dpo
@@ -465,81 +465,6 @@ class TestImitation:
         assert batch.reward[batch.mask].tolist() == [0.0, 1.0]
         assert batch.env_steps[batch.mask].tolist() == [2, 2]
         assert batch.terminated[batch.mask].tolist() == [False, True]
-
-
-class TestOffline:
-    """An IQL update on a chain of five states, through ``critic.q``."""
-
-    @staticmethod
-    def data() -> list[list[Episode]]:
-        """Every (state, action) of the chain once: 1 goes right, 0 goes left; entering state 4 pays 1 and ends."""
-        rows = []
-        for state in range(4):
-            for action in range(2):
-                after = min(max(state + (1 if action else -1), 0), 4)
-                step = Step(state, action, float(after == 4), terminated=after == 4, record={"logp": np.log(0.5)})
-                rows.append([Episode(steps=[step], final_observation=after)])
-        return rows
-
-    @staticmethod
-    def fit(policy: TablePolicy, batch: Decisions, tau: float, gamma: float, steps: int, lr: float) -> None:
-        optimizer = torch.optim.SGD(policy.critic.parameters(), lr)
-        count = batch.mask.sum()
-        for _ in range(steps):
-            value = policy.evaluate(batch).value
-            q = policy.critic.q(batch)
-            assert value is not None
-            with torch.no_grad():
-                target = batch.reward + gamma * next_values(value, batch.mask, batch.final, batch.terminated)
-            loss = total(expectile(q.detach() - value, tau), batch.mask, count)
-            loss = loss + total((target - q) ** 2, batch.mask, count)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-    def test_one_step_by_hand(self) -> None:
-        policy = TablePolicy(5, 2)
-        with torch.no_grad():
-            policy.critic.v[:] = torch.tensor([0.0, 0.0, 0.0, 0.5, 9.0])
-            policy.critic.action_values[2, 1] = 1.0
-        self.fit(policy, policy.collate(self.data()), tau=0.9, gamma=0.9, steps=1, lr=1.0)
-        v, q = policy.critic.v, policy.critic.action_values
-        # 8 decisions, each of weight 1/8. State 2: u = q - v = (0, 1), so dv = 2 * .9 * 1 / 8.
-        # State 3: u = -.5 twice, so dv = -2 * .1 * .5 / 8, twice.
-        assert v.tolist() == pytest.approx([0.0, 0.0, 0.225, 0.5 - 0.025, 9.0])
-        # q(2, 1): target .9 * .5, error -.55, times 2 / 8. q(3, 1): target 1 (terminal: not 1 + .9 * 9).
-        assert q[2, 1].item() == pytest.approx(1 - 0.55 / 4)
-        assert q[3, 1].item() == pytest.approx(0.25)
-        assert q[1, 0].item() == 0.0
-
-    def test_the_mean_expectile_is_the_value_of_the_behaviour(self) -> None:
-        policy = TablePolicy(5, 2)
-        batch = policy.collate(self.data())
-        self.fit(policy, batch, tau=0.5, gamma=0.9, steps=1200, lr=3.0)
-        # The uniform random walk: v = P (r + .9 v), solved directly.
-        transition, paid = np.zeros((4, 4)), np.array([0.0, 0.0, 0.0, 0.5])
-        for state in range(4):
-            for after in (max(state - 1, 0), state + 1):
-                if after < 4:
-                    transition[state, after] += 0.5
-        exact = np.linalg.solve(np.eye(4) - 0.9 * transition, paid)
-        assert policy.critic.v[:4].tolist() == pytest.approx(exact.tolist(), abs=1e-3)
-
-    def test_a_high_expectile_nears_the_best_action_and_the_policy_follows(self) -> None:
-        policy = TablePolicy(5, 2)
-        batch = policy.collate(self.data())
-        self.fit(policy, batch, tau=0.98, gamma=0.9, steps=2000, lr=3.0)
-        assert policy.critic.v[:4].tolist() == pytest.approx([0.729, 0.81, 0.9, 1.0], abs=0.05)
-        with torch.no_grad():
-            gap = policy.critic.q(batch) - policy.critic(batch.inputs["state"])
-            weight = (3.0 * gap).exp().clamp(max=100.0)
-        optimizer = torch.optim.Adam([policy.logits], 0.1)
-        for _ in range(100):
-            loss = total(-weight * policy.evaluate(batch).logp, batch.mask, batch.mask.sum())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        assert bool((policy.logits[:4, 1] > policy.logits[:4, 0]).all())
 
 
 class TestPreference:

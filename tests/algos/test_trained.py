@@ -74,6 +74,14 @@ def test_a_critic_that_the_algorithm_added_is_there(tmp_path: Path, env: gym.Env
     assert torch.equal(found.critic.layers[1].weight, torch.full_like(found.critic.layers[1].weight, 0.01))
 
 
+def test_critics_of_actions_stay_with_their_run(tmp_path: Path, env: gym.Env[Any, Any]) -> None:
+    policy = trained()
+    policy.add_action_critic(hidden=(4,))
+    save(tmp_path, policy)
+    found: Any = make_policy(f"run:{tmp_path}", env)
+    assert found.critic is None and next(found.parameters()).flatten()[0] == torch.tensor(0.01)
+
+
 def test_it_is_evaluated_by_its_name(tmp_path: Path) -> None:
     policy = char_lm()
     head = policy.model.get_output_embeddings().weight

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tetrathlon.agents.action_values import Appraisal
 from tetrathlon.agents.decisions import Decisions, Evaluation, Last, Learn, layout
 from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.steps import collate_steps
@@ -31,10 +32,6 @@ class TableCritic(nn.Module):
 
     def forward(self, state: Tensor) -> Tensor:
         return self.v[state]
-
-    def q(self, decisions: Decisions, actions: Tensor | None = None) -> Tensor:
-        state, done = decisions.inputs["state"], decisions.inputs["action"]
-        return self.action_values[state, done if actions is None else actions]
 
 
 class TablePolicy(TrainablePolicy):
@@ -79,6 +76,23 @@ class TablePolicy(TrainablePolicy):
         entropy = -(logp.exp() * logp).sum(-1)
         chosen = logp.gather(-1, decisions.inputs["action"][..., None])[..., 0]
         return Evaluation(chosen, entropy, self.critic(decisions.inputs["state"]))
+
+    def add_action_critic(self, ensemble: int = 2, **options: Any) -> None:
+        """Do nothing: the table has Q, of K = 1."""
+
+    def appraise(
+        self,
+        decisions: Decisions,
+        *,
+        value: bool = True,
+        q: bool = True,
+        numbers: Tensor | None = None,
+        critic: nn.Module | None = None,
+    ) -> Appraisal:
+        table: Any = self.critic if critic is None else critic
+        state = decisions.inputs["state"]
+        worth = table.action_values[state, decisions.inputs["action"]] if q else None
+        return Appraisal(table(state) if value else None, None if worth is None else worth[None])
 
     def snapshot(self) -> TablePolicy:
         return copy.deepcopy(self).requires_grad_(False)
