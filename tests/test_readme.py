@@ -76,6 +76,21 @@ def test_training_as_the_page_and_the_readme_write_it(tmp_path: Path, monkeypatc
     assert list((tmp_path / "runs/sums-ppo/tensorboard").iterdir())
 
 
+def test_off_policy_evaluation_as_the_page_writes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for block in blocks("docs/ope.md"):
+        exec(block, names)
+    said = capsys.readouterr().out
+    lines = re.findall(r"^([a-z_ ]+?) +([\d.]+) \+- ([\d.]+)$", said, re.MULTILINE)
+    found = {name: (float(value), float(error)) for name, value, error in lines}
+    logged, played = found.pop("logged")[0], 0.227
+    assert len(found) == 5 and logged == pytest.approx(0.142, abs=0.03)
+    assert all(abs(value - played) < 3 * error < 0.25 for value, error in found.values()), found
+    assert found["weighted doubly robust"][1] < found["weighted"][1] < found["ordinary"][1]
+    fitted = re.search(r"fitted Q ([\d.]+), settled to ([\d.]+)", said)
+    assert fitted is not None and float(fitted[1]) == pytest.approx(played, abs=0.04) and float(fitted[2]) < 0.005
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_and_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -219,6 +219,13 @@ class TestByHand:
             same = self.of(per_decision, weighted=each)
             assert self.of(doubly_robust, **nothing, weighted=each).terms.tolist() == pytest.approx(same.terms.tolist())
 
+    def test_a_last_state_behind_a_termination_is_worth_nothing(self) -> None:
+        model = {"q": torch.zeros(2, 2), "v": torch.tensor([[0.0, 0.0], [0.0, 100.0]]), "terminated": self.mask}
+        for ends, wanted in ((True, 0.5 * 4), (False, 0.5 * (4 + 0.5 * 100))):
+            model["terminated"] = torch.tensor([[False, True], [ends, False]])
+            found = self.of(doubly_robust, **model, final=~self.mask)
+            assert found.terms[1].item() == pytest.approx(wanted)
+
     def test_the_discount_goes_by_environment_steps(self) -> None:
         given = {**self.given, "env_steps": torch.tensor([[3, 1], [1, 1]])}
         found = per_decision(self.log_ratio, self.reward, self.mask, **given)
@@ -307,6 +314,11 @@ class TestFarEnds:
         assert estimator(ratio, self.reward, self.mask, **self.common).value == torch.inf
         clipped = estimator(ratio, self.reward, self.mask, **self.common, clip=2.0)
         assert clipped.value == pytest.approx(2.0)
+
+    @pytest.mark.parametrize("estimator", PLAIN)
+    def test_an_infinite_weight_of_nothing_is_nothing(self, estimator: Estimator) -> None:
+        ratio, reward = torch.tensor([[1000.0], [0.0], [0.0]]), torch.tensor([[0.0], [2.0], [7.0]])
+        assert estimator(ratio, reward, self.mask, **self.common).value == pytest.approx(3.0)
 
     @pytest.mark.parametrize("estimator", PLAIN)
     def test_what_the_policy_never_does_weighs_nothing(self, estimator: Estimator) -> None:
