@@ -149,13 +149,14 @@ def _judged(
 
 @contextmanager
 def still(module: nn.Module) -> Iterator[None]:
-    """Hold a module in evaluation mode: its statistics stay, nothing is dropped out."""
-    was_training = module.training
+    """Hold a module in evaluation mode: its statistics stay, nothing is dropped out. Each part gets its mode back."""
+    modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         yield
     finally:
-        module.train(was_training)
+        for part, was_training in modes:
+            part.training = was_training
 
 
 def device_of(module: nn.Module) -> torch.device:

@@ -197,8 +197,10 @@ def test_the_policy_stays_as_it_is(training: bool) -> None:
             return super().evaluate(decisions)
 
     policy = Watched(STATES, ACTIONS).train(training)
+    policy.critic.train(not training)  # as a frozen model inside a policy that learns
     estimates(policy, played(ONE_STEP, 9), gamma=GAMMA)
-    assert policy.modes == [False, False] and policy.training is training
+    assert policy.modes == [False, False]
+    assert policy.training is training and policy.critic.training is not training
 
 
 def test_control() -> None:

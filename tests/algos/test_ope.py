@@ -257,6 +257,17 @@ def test_the_policy_that_played_gets_the_mean_return(weighted: bool) -> None:
         assert found.terms.tolist() == pytest.approx(paid.tolist())
 
 
+def test_with_equal_weights_both_forms_are_as_sure() -> None:
+    log = NOISY.ways(BEHAVIOUR, HORIZON)
+    given = {**columns(log, NOISY), **modelled(log, *wrong_model(TARGET))}
+    given["log_ratio"] = torch.zeros_like(log.reward)
+    given["v"] = 10 * given["v"]  # so that the first states tell much
+    plain, shared = (doubly_robust(**given, weighted=weighted) for weighted in (False, True))
+    assert shared.terms.tolist() == pytest.approx(plain.terms.tolist())
+    assert shared.standard_error == pytest.approx(plain.standard_error)
+    assert plain.standard_error == pytest.approx(float(plain.terms.std()) / len(plain.terms) ** 0.5)
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), wide=st.integers(0, 4), weighted=st.booleans())
 def test_gaps_padding_and_what_stands_in_them_change_nothing(seed: int, wide: int, weighted: bool) -> None:
