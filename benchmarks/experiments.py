@@ -39,7 +39,9 @@ class Experiment:
     test_every: int = 20
     """Updates from one look at the test split to the next."""
     test_episodes: int = 200
-    """Instances of a look, sampled at temperature 1; always the same."""
+    """Instances of a look, always the same."""
+    greedy: bool = False
+    """Whether a look takes the likeliest actions; else they are sampled at temperature 1."""
     aim: float | None = None
     """Success on the test split that was set as the aim before."""
 

@@ -22,13 +22,12 @@ from rich.console import Console
 from tetrathlon.agents.dependence import has_variants
 from tetrathlon.agents.naming import make_policy
 from tetrathlon.agents.trainable import TrainablePolicy
+from tetrathlon.algos import ALGORITHMS
 from tetrathlon.algos.callbacks import Evaluate
-from tetrathlon.algos.on_policy import ALGORITHMS
 from tetrathlon.algos.run import noted
 from tetrathlon.algos.twins import EvaluateTwins
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.experiments import EXPERIMENTS, Experiment
-from tetrathlon.benchmarks.sums import register_sums
 from tetrathlon.envs.episode import write_aside
 from tetrathlon.envs.registry import make
 
@@ -43,6 +42,7 @@ _CURVE = (
     "clip_fraction_high",
     "grad_norm",
     "episodes",
+    "labels",
 )
 _LOOK = ("success", "low", "high", "twin", "pair")
 _LAST = 5
@@ -79,7 +79,12 @@ def train(experiment: Experiment, seed: int, folder: Path) -> dict[str, Any]:
     if not isinstance(policy, TrainablePolicy):
         raise TypeError(f"policy {experiment.policy!r} of {experiment.name!r} cannot be trained")
     looks = look(
-        policy, experiment.env, kwargs=experiment.kwargs, every=experiment.test_every, episodes=experiment.test_episodes
+        policy,
+        experiment.env,
+        kwargs=experiment.kwargs,
+        every=experiment.test_every,
+        episodes=experiment.test_episodes,
+        greedy=experiment.greedy,
     )
     trainer = ALGORITHMS[experiment.algorithm](
         policy,
@@ -175,7 +180,6 @@ class Arguments:
 def main(words: list[str]) -> int:
     """Run what the command line asks for."""
     arguments = tyro.cli(Arguments, args=words, prog="python -m tetrathlon.benchmarks.learning")
-    register_sums()
     known: Mapping[str, Experiment] = {experiment.name: experiment for experiment in EXPERIMENTS}
     if unknown := [name for name in arguments.names if name not in known]:
         print(f"there is no experiment {unknown[0]!r} (there are {', '.join(known)})", file=sys.stderr)

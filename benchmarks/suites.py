@@ -179,5 +179,5 @@ def find(name: str) -> Suite:
         ValueError: There is none.
     """
     if name not in SUITES:
-        raise ValueError(f"suite must be one of {sorted(SUITES)}, got {name!r}")
+        raise ValueError(f"suite must be one of {sorted(SUITES)} or matrix, got {name!r}")
     return SUITES[name]

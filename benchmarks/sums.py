@@ -28,12 +28,9 @@ CHANCE = 1 / DIGITS
 
 
 ID = "Sums-v0"
-
-
-def register_sums() -> None:
-    """Register ``Sums-v0``, which is no id of this library but of its tests and experiments."""
-    if ID not in gym.registry:
-        gym.register(ID, entry_point=f"{__name__}:Sums")
+"""Known once this module is imported, as by ``tetrathlon.benchmarks.sums:Sums-v0``."""
+if ID not in gym.registry:
+    gym.register(ID, entry_point=f"{__name__}:Sums")
 
 
 class Sums(TextBandit):

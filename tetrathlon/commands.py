@@ -180,15 +180,29 @@ class Bench:
     """Added to the suite's seeds."""
     resume: bool = False
     """Go on with the run in the folder."""
+    cells: Names = ()
+    """Of the suite matrix, which trains: only these cells, such as text-grpo; default: all."""
 
     def run(self) -> int:
         """Run it."""
         from tetrathlon.agents.server import ServerError
+        from tetrathlon.benchmarks import matrix
         from tetrathlon.benchmarks.bench import run
 
         at_least("episodes", self.episodes, 1)
         at_least("seed", self.seed, 0)
         try:
+            if self.suite == matrix.NAME:
+                if self.policies or self.episodes is not None or self.seed:
+                    raise UsageError(
+                        "the matrix trains policies of its own: it takes no --policies, --episodes, --seed"
+                    )
+                matrix.run(self.out, cells=self.cells or None, domains=self.domains or None, resume=self.resume)
+                return 0
+            if self.cells:
+                raise UsageError(
+                    f"--cells are those of the suite {matrix.NAME}; {self.suite} has --domains, --policies"
+                )
             run(
                 suite=self.suite,
                 domains=list(self.domains) or None,

@@ -16,7 +16,7 @@ from tetrathlon.agents.evaluation import evaluate
 from tetrathlon.agents.language import LanguagePolicy
 from tetrathlon.algos.imitation import clone
 from tetrathlon.algos.on_policy import GRPO, PPO, RLOO, OnPolicy
-from tetrathlon.benchmarks.sums import CHANCE, CHARACTERS, near_misses, register_sums
+from tetrathlon.benchmarks.sums import CHANCE, CHARACTERS, near_misses
 
 SEED = 0
 LANGUAGE: dict[str, Any] = {
@@ -83,11 +83,10 @@ class Poles(CartPoleVectorEnv):
 
 @pytest.fixture(autouse=True, scope="module")
 def environments() -> Iterator[None]:
-    register_sums()
     here = "tests.algos.test_learning"
     gym.register("Pole-v0", f"{here}:Pole", vector_entry_point=f"{here}:Poles", max_episode_steps=500)
     yield
-    del gym.registry["Sums-v0"], gym.registry["Pole-v0"]
+    del gym.registry["Pole-v0"]
 
 
 @pytest.fixture(scope="module")
