@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm
 
 from tetrathlon.agents.networks import Critic, Trunk
 
@@ -43,7 +42,7 @@ class Proposal:
 
 
 class Ensemble(nn.Module):
-    """K perceptrons of one shape side by side, each with weights of its own, that make one number.
+    """K perceptrons of one shape, each with weights of its own, that make one number.
 
     Args:
         sizes: Widths, from the input to the last hidden layer.
@@ -53,26 +52,19 @@ class Ensemble(nn.Module):
 
     def __init__(self, sizes: Sequence[int], members: int, *, normalize: bool = False) -> None:
         super().__init__()
-        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
-        for inputs, outputs in pairwise([*sizes, 1]):
-            reach = inputs**-0.5  # as in nn.Linear
-            self.weights.append(torch.empty(members, inputs, outputs).uniform_(-reach, reach))
-            self.biases.append(torch.empty(members, 1, outputs).uniform_(-reach, reach))
-        wide = [torch.ones(members, 1, size) for size in sizes[1:]] if normalize else []
-        self.gains, self.offsets = nn.ParameterList(wide), nn.ParameterList(map(torch.zeros_like, wide))
-        self.members = members
+        # One after another: on a CPU a product of batches is slower than as many products.
+        self.members = nn.ModuleList(_perceptron(sizes, normalize) for _ in range(members))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return float [K, N] of ``x``, [N, E]."""
-        x = x.expand(self.members, *x.shape)
-        last = len(self.weights) - 1
-        for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = torch.baddbmm(bias, x, weight)
-            if number < last:
-                x = x.relu()
-                if len(self.gains):
-                    x = self.offsets[number] + self.gains[number] * layer_norm(x, x.shape[-1:])
-        return x[..., 0]
+        return torch.stack([member(x)[:, 0] for member in self.members])
+
+
+def _perceptron(sizes: Sequence[int], normalize: bool) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU(), *([nn.LayerNorm(outputs)] if normalize else [])]
+    return nn.Sequential(*layers, nn.Linear(sizes[-1], 1))
 
 
 class ActionCritic(Critic):

@@ -117,7 +117,16 @@ DOMAINS = (
                 "gamma": 0.99,
             },
             "dagger": {"updates": 10, "beta": 0.5, "beta_decay": 0.8, "episodes": 15, "steps": 200, "lr": 1e-3},
-            "iql": {"updates": 10, "episodes": 500, "steps": 500, "gamma": 0.99, "beta": 3.0},
+            "iql": {  # an advantage is a few hundredths of what an episode is paid
+                "updates": 10,
+                "episodes": 600,
+                "steps": 400,
+                "gamma": 0.99,
+                "beta": 60.0,
+                "expectile": 0.8,
+                "polyak": 0.02,
+                "value_lr": 1e-3,
+            },
         },
     ),
 )

@@ -41,17 +41,18 @@ class Bench:
 
     def q(self, critic: Any, state: Tensor, action: Tensor) -> Tensor:
         """Return [K, N], one member after another by plain products."""
-        ensemble = critic.ensemble
         told = []
-        for k in range(ensemble.members):
+        for member in critic.ensemble.members:
             x = torch.cat([state, action], 1)
-            for layer, (weight, bias) in enumerate(zip(ensemble.weights, ensemble.biases, strict=True)):
-                x = x @ weight[k] + bias[k]
-                if layer < len(ensemble.weights) - 1:
+            linear = [layer for layer in member if isinstance(layer, torch.nn.Linear)]
+            norms = [layer for layer in member if isinstance(layer, torch.nn.LayerNorm)]
+            for number, layer in enumerate(linear):
+                x = x @ layer.weight.t() + layer.bias
+                if number < len(linear) - 1:
                     x = torch.relu(x)
-                    if len(ensemble.gains):
+                    if norms:
                         mean, var = x.mean(1, keepdim=True), x.var(1, keepdim=True, correction=0)
-                        x = (x - mean) / (var + 1e-5).sqrt() * ensemble.gains[layer][k] + ensemble.offsets[layer][k]
+                        x = (x - mean) / (var + 1e-5).sqrt() * norms[number].weight + norms[number].bias
             told.append(x[:, 0])
         return torch.stack(told)
 

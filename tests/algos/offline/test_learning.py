@@ -58,6 +58,18 @@ def test_the_best_of_a_log_are_imitated() -> None:
     assert line_return(policy) > -2
 
 
+def test_the_best_of_several_tries_are_imitated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def after_six(**others: Any) -> float:
+        policy = line_policy()
+        RAFT(policy, "Row-v0", episodes=256, group_size=8, steps=40, batch_size=128, lr=3e-3, **others).learn(6)
+        return line_return(policy)
+
+    assert after_six() > -0.6
+    # The worst of them, as if it were the best.
+    monkeypatch.setattr(Episode, "total_reward", property(lambda episode: -sum(s.reward for s in episode.steps)))
+    assert after_six() < -8
+
+
 def test_tries_are_sorted_by_what_they_were_paid() -> None:
     def paid(group: int, *rewards: float, success: bool = False) -> list[Episode]:
         return [Episode([Step("", "", reward, True, info={"is_success": success})], group=group) for reward in rewards]
