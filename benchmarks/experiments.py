@@ -104,6 +104,30 @@ def _seen(name: str, what: str, *, pair: bool) -> Experiment:
     )
 
 
+_ASKED_HOPS, _ASKED_UPDATES = 3, 8
+
+
+def _asked(algorithm: str, labels: int) -> Experiment:
+    """Return imitation of so many turns of an expert, out of its own episodes (BC) or of the learner's (DAgger)."""
+    turns = _ASKED_HOPS + 1
+    of_learner = {"episodes": labels // (turns * _ASKED_UPDATES), "queries": labels}
+    of_expert = {"episodes": labels // turns}
+    return Experiment(
+        name=f"lookup-{_ASKED_HOPS}-{algorithm}-{labels}",
+        what=f"a model of characters is told {labels} turns of lookups of {_ASKED_HOPS} hops, with turns to spare",
+        algorithm=algorithm,
+        env=LOOKUP,
+        kwargs=lookup_settings(_ASKED_HOPS, spare=3),
+        policy="tetrathlon.benchmarks.lookups:near",
+        arguments={"hops": _ASKED_HOPS},
+        own_start=True,
+        options={"steps": 25, "lr": 1e-3, **(of_learner if algorithm == "dagger" else of_expert)},
+        updates=_ASKED_UPDATES,
+        test_every=4,
+        test_episodes=400,
+    )
+
+
 EXPERIMENTS: tuple[Experiment, ...] = (
     *(
         Experiment(
@@ -174,6 +198,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         for hops in (1, 2, 3, 4)
         for credit in ("turn", "episode")
     ),
+    *(_asked(algorithm, labels) for labels in (128, 512) for algorithm in ("bc", "dagger")),
     *(_seen(name, what, pair=pair) for name, what in _SEEN.items() for pair in (False, True)),
     *_study("clip-symmetric", "the ratio may rise as far as it may fall", epochs=8, clip_high=0.2),
     *_study("clip-higher", "the ratio may rise further than it may fall", epochs=8, clip_high=0.28),

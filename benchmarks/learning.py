@@ -196,7 +196,7 @@ def main(words: list[str]) -> int:
                 shutil.rmtree(folder / "checkpoints", ignore_errors=True)
             console.print(_line(name, runs[-1]), soft_wrap=True)
         command = f"python -m tetrathlon.benchmarks.learning {name} --seeds {' '.join(map(str, arguments.seeds))}"
-        found = report(experiment, runs, f"{command} --out {arguments.out}")
+        found = report(experiment, runs, f"{command} --out FOLDER")
         write_aside(arguments.out / f"{name}.json", (json.dumps(found, indent=1) + "\n").encode())
     return 0
 
