@@ -248,7 +248,7 @@ def _told(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
                 **{when: _pooled([run[when]["success"] for run in of_seed], cell) for when in ("before", "after")},
                 "gain": _paired(gains),
                 **{
-                    what: float(np.mean([sum(run["train"].get(what) or [0.0]) for run in of_seed]))
+                    what: float(np.mean([sum(filter(None, run["train"].get(what, ()))) for run in of_seed]))
                     for what in ("episodes", "labels")
                 },
                 "cpu_seconds": float(np.mean([run["cpu_seconds"] for run in of_seed])),

@@ -27,7 +27,7 @@ TINY = Experiment(
 
 
 def test_names_differ_and_options_are_those_of_the_algorithm() -> None:
-    from tetrathlon.algos.on_policy import ALGORITHMS
+    from tetrathlon.algos import ALGORITHMS
 
     assert len({experiment.name for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
     for experiment in EXPERIMENTS:
