@@ -63,7 +63,7 @@ def test_a_run_goes_on_and_makes_a_page(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="the matrix has no cell 'text-x' .*text-grpo"):
+    with pytest.raises(ValueError, match=r"the matrix has no cell 'text-x' .*text-grpo"):
         matrix.run(tmp_path, cells=["text-x"], console=QUIET)
     with pytest.raises(ValueError, match="the matrix has no domain 'music'"):
         matrix.run(tmp_path, domains=["music"], console=QUIET)
