@@ -3,27 +3,41 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tetrathlon.algos import on_policy
+from tetrathlon.algos import on_policy, preference_learning
 from tetrathlon.algos.callbacks import Callback, EarlyStop, Evaluate, Guard
 from tetrathlon.algos.dagger import DAgger
 from tetrathlon.algos.imitation import BC, clone
 from tetrathlon.algos.on_policy import DAPO, GRPO, GSPO, PPO, REINFORCE, RLOO, DrGRPO, OnPolicy
+from tetrathlon.algos.pairs import Pair, agreement, paired
+from tetrathlon.algos.preference_learning import DPO, IPO, KTO, ORPO, PreferenceLearning, SimPO
+from tetrathlon.algos.reward_learning import BradleyTerry
 from tetrathlon.algos.run import RunError
 from tetrathlon.algos.tracking import TensorBoard, Tracker, WandB
 from tetrathlon.algos.trainer import Trainer
 
-ALGORITHMS: Mapping[str, type[Trainer[Any]]] = {**on_policy.ALGORITHMS, "bc": BC, "dagger": DAgger}
+ALGORITHMS: Mapping[str, type[Trainer[Any]]] = {
+    **on_policy.ALGORITHMS,
+    "bc": BC,
+    "dagger": DAgger,
+    **preference_learning.ALGORITHMS,
+    "bradleyterry": BradleyTerry,
+}
 """All that learns in runs, by the names of the command line."""
 
 __all__ = [
     "ALGORITHMS",
     "BC",
     "DAPO",
+    "DPO",
     "GRPO",
     "GSPO",
+    "IPO",
+    "KTO",
+    "ORPO",
     "PPO",
     "REINFORCE",
     "RLOO",
+    "BradleyTerry",
     "Callback",
     "DAgger",
     "DrGRPO",
@@ -31,10 +45,15 @@ __all__ = [
     "Evaluate",
     "Guard",
     "OnPolicy",
+    "Pair",
+    "PreferenceLearning",
     "RunError",
+    "SimPO",
     "TensorBoard",
     "Tracker",
     "Trainer",
     "WandB",
+    "agreement",
     "clone",
+    "paired",
 ]

@@ -92,12 +92,15 @@ def test_help_says_what_there_is_and_first_what_every_run_needs(capsys: pytest.C
         assert main(["train", name, "--help"]) == 0
         said = capsys.readouterr().out
         assert said.startswith(f"usage: tetrathlon train {name}") and ":data:" not in said and "`" not in said
-        plays = "--groups" if name in on_policy.ALGORITHMS else "--episodes INT"
+        plays = "--episodes INT" if name in ("bc", "dagger") else "--groups"
         assert 0 < said.index("--policy NAME") < said.index("--updates N") < said.index(plays) < said.index("--lr")
         inside = [line.strip("│| ") for line in said.splitlines()]
         assert "that ends the run when three updates in a row stay below it. (default: None)" in " ".join(inside)
         assert "three" not in inside  # a line of the source is no line of the page
-        assert ("--max-kl" in said) == (name in on_policy.ALGORITHMS) != ("--expert NAME" in said)
+        learns_from_pay = name in on_policy.ALGORITHMS
+        assert ("--max-kl" in said) == ("--reward-model NAME" in said) == learns_from_pay
+        assert ("--expert NAME" in said) == (name in ("bc", "dagger"))
+        assert ("--pairs DIR" in said) == (not learns_from_pay and name not in ("bc", "dagger"))
         assert ("--demonstrations DIR" in said) == (name in ("bc", "dagger")) and ("--proxy NAME" in said) == (
             name == "dagger"
         )
