@@ -44,7 +44,7 @@ def model(kind: Any = "shared", **options: Any) -> RewardModel:
     policy = char_lm(characters=LETTERS, size=16, layers=2, heads=2, critic=kind, **options)
     with torch.random.fork_rng():
         torch.manual_seed(5)
-        nn.init.normal_(policy.critic.layers[-1].weight)  # type: ignore[union-attr, index, arg-type]
+        nn.init.normal_(policy.critic.layers[-1].weight)  # type: ignore[union-attr, index]
     return RewardModel(policy)
 
 
@@ -232,7 +232,7 @@ class TestUse:
     def test_it_pays_a_term_of_its_own(self) -> None:
         judge = RewardModel(near())
         with torch.no_grad():
-            judge.policy.critic.layers[-1].bias.fill_(2.0)  # type: ignore[union-attr, index, operator]
+            judge.policy.critic.layers[-1].bias.fill_(2.0)  # type: ignore[union-attr, index]
         options: dict[str, Any] = {"groups": 4, "epochs": 1, "minibatches": 1}
         trainer = PPO(near(), "Sums-v0", kwargs={"pay": 0.0}, scorers={"reward_model": judge.score}, **options)
         (metrics,) = trainer.learn(1)

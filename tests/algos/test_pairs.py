@@ -61,7 +61,10 @@ def test_a_gap_must_be_exceeded() -> None:
 def test_only_one_start_is_compared_with_itself() -> None:
     """A seed says nothing across environments, their arguments or the options of a reset."""
     base = answer("1", 0.0, group=None, seed=3, env="A-v0")
-    others = [{"seed": 4}, {"env": "B-v0"}, {"kwargs": {"digits": 2}}, {"options": {"variant": "twin"}}, {"group": 3}]
+    others: list[dict[str, Any]] = [
+        *({"seed": 4}, {"env": "B-v0"}, {"group": 3}),
+        *({"kwargs": {"digits": 2}}, {"options": {"variant": "twin"}}),
+    ]
     better = answer("2", 1.0, group=None, seed=3, env="A-v0")
     assert said(paired([base, better]).pairs) == [("2", "1")]
     for other in others:

@@ -81,7 +81,7 @@ def learnt(policy: TrainablePolicy, pairs: list[Pair], change: Any = None, **opt
     rows = learner.rows(pairs)
     if change is not None:
         with torch.no_grad():
-            policy.values.copy_(torch.tensor(change))  # type: ignore[union-attr, operator]
+            policy.values.copy_(torch.tensor(change))  # type: ignore[operator]
     return learner.update(rows)
 
 
@@ -170,7 +170,7 @@ def test_parts_add_up_to_the_whole(loss: Any) -> None:
         learner = Preferrer(policy, options)
         rows = learner.rows(spoken())
         with torch.no_grad():  # away from the reference
-            policy.table += torch.randn(policy.table.shape, generator=torch.Generator().manual_seed(1))
+            policy.table.add_(torch.randn(policy.table.shape, generator=torch.Generator().manual_seed(1)))
         metrics = learner.update(rows)
         assert policy.table.grad is not None
         found.append((metrics, policy.table.grad.clone()))
@@ -330,7 +330,7 @@ class TestRuns:
 
     def test_a_run_goes_on_with_its_own_pairs_alone(self, tmp_path: Path) -> None:
         def trainer(pairs: list[Pair], resume: bool) -> DPO:
-            kept = {"run": tmp_path, "resume": resume}
+            kept: dict[str, Any] = {"run": tmp_path, "resume": resume}
             return DPO(CharTablePolicy("q0123456789.", end="."), "Guess-v0", pairs=pairs, **kept, **FEW)
 
         trainer(spoken(), False).learn(1)
