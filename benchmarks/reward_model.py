@@ -172,7 +172,7 @@ def one(setting: Setting, seed: int, folder: Path) -> dict[str, Any]:
         folder: Of the runs.
     """
     begun = time.process_time()
-    size = {"context": 16 + setting.dots, "max_tokens": 3 + setting.dots}
+    size: dict[str, Any] = {"context": 16 + setting.dots, "max_tokens": 3 + setting.dots}
     policy = char_lm(characters=CHARACTERS, batch_size=256, seed=seed, **size)
     shown = near_misses(setting.shown, seed, setting.dots)
     kept: dict[str, Any] = {"kwargs": {"dots": setting.dots}, "resume": True}
