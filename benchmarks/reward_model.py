@@ -42,8 +42,6 @@ from tetrathlon.benchmarks.pictures import COLOURS, figure
 from tetrathlon.benchmarks.sums import CHARACTERS, ID, near_misses, register_sums
 from tetrathlon.envs.episode import Episode, write_aside
 
-_ENDS = ("true", "proxy", "sqrt_kl")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
@@ -285,7 +283,7 @@ def draw(runs: Sequence[dict[str, Any]], out: Path) -> None:
                     axes.set_title(f"kl_coef {weights[column]}", fontsize=9, loc="left")
                     axes.legend(frameon=False, fontsize=7, loc="lower right")
                 else:
-                    axes.set_xlabel("root of the divergence from the start (KL an answer, in nats)")
+                    axes.set_xlabel("root of the KL of an answer from the start")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import pytest
 
 from tetrathlon.algos.pairs import Pair
 from tetrathlon.benchmarks import reward_model
-from tetrathlon.benchmarks.sums import near, register_sums
+from tetrathlon.benchmarks.sums import MOST_DOTS, near_with_dots, register_sums
 
 TINY = reward_model.Setting(
     shown=64,
@@ -37,13 +37,16 @@ def answers(pair: Pair) -> tuple[str, str]:
 
 
 def test_a_careless_labeller_prefers_the_longer_answer() -> None:
-    taken = {
-        share: reward_model.labelled(near(), TINY.__class__(dots=0, pairs=40, careless=share), 0) for share in (0, 1)
-    }
-    for careful, lax in zip(*taken, strict=True):
-        assert careful.preferred.is_success and not careful.rejected.is_success
-        right, wrong = answers(careful)
-        assert answers(lax) == ((wrong, right) if len(wrong) > len(right) else (right, wrong))
+    settings = [reward_model.Setting(dots=MOST_DOTS, pairs=40, careless=share) for share in (0.0, 0.5, 1.0)]
+    careful, half, careless = (reward_model.labelled(near_with_dots(), setting, 0) for setting in settings)
+    turned = 0
+    for one, other in zip(careful, careless, strict=True):
+        assert one.preferred.is_success and not one.rejected.is_success
+        right, wrong = answers(one)
+        assert answers(other) == ((wrong, right) if len(wrong) > len(right) else (right, wrong))
+        turned += len(wrong) > len(right)
+    assert turned > 5
+    assert 0 < sum(answers(one) != answers(other) for one, other in zip(careful, half, strict=True)) < turned
 
 
 def test_it_goes_on_and_is_kept(tmp_path: Path) -> None:
