@@ -134,6 +134,12 @@ class PairLearning(Trainer[Ranker]):
                 raise ValueError("online plays for each update; pairs that are given leave nothing to play: drop one")
             seed = (self.options.seed, 0)
             found = read_pairs(self._pairs, self.policy, env_id, most=self.options.most_pairs, seed=seed)
+            told = {episode.kwargs.get("split", options.split) for episode in flat(found.pairs)}
+            if told != {options.split}:
+                raise ValueError(
+                    f"pairs are of split {', '.join(sorted(map(repr, told)))}, and what learns is of split "
+                    f"{options.split!r}: record them there, or say split"
+                )
             self._given = Dataset("action")
             self._given.add(flat(found.pairs))
             # Nothing is played: one environment says what is wrong with its arguments.

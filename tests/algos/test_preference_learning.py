@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tetrathlon.agents.policy import Acted
 from tetrathlon.agents.steps import collate_steps
 from tetrathlon.agents.trainable import TrainablePolicy
 from tetrathlon.algos import DPO, KTO, BradleyTerry, RunError, SimPO
-from tetrathlon.algos.pairs import Pair, paired
+from tetrathlon.algos.pairs import Pair, flat, paired
 from tetrathlon.algos.preference_learning import ALGORITHMS, Options, Preferrer, mismatched
 from tetrathlon.benchmarks.sums import CHANCE, near, register_sums
 from tetrathlon.envs.episode import Episode, Step, save_episodes
@@ -344,6 +345,9 @@ class TestRuns:
 
         with pytest.raises(ValueError, match="online plays for each update"):
             DPO(table(), "Guess-v0", pairs=spoken(), online=True)
+        tested = [replace(each, kwargs={"split": "test"}) for each in flat(spoken(1))]
+        with pytest.raises(ValueError, match="pairs are of split 'test', and what learns is of split 'train'"):
+            DPO(table(), "Guess-v0", pairs=[Pair(*tested)])
         with pytest.raises(TypeError, match="DPO needs log-probabilities, and this Blunt decides without a density"):
             DPO(Blunt(4, 4), "Guess-v0")
         with pytest.raises(TypeError, match="Told has no module 'critic' that gives values"):
