@@ -181,6 +181,16 @@ def test_parts_add_up_to_the_whole(loss: Any) -> None:
     assert found[0][1].abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "kto"])  # whose baseline is of all
+def test_every_pair_counts_alike(loss: Any) -> None:
+    policy = CharTablePolicy("q0123456789.", end=".", seed=4)
+    options: dict[str, Any] = {"loss": loss, "imitation_coef": 0.3}
+    alone = [learnt(policy, [pair], **options) for pair in spoken()]
+    found = learnt(policy, spoken(), **options)
+    for name in ("loss", "accuracy", "margin", "logp_preferred", "logp_rejected", "imitation_loss"):
+        assert found[name] == pytest.approx(sum(each[name] for each in alone) / len(alone), rel=1e-5), name
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_step_goes_towards_the_preferred(name: str) -> None:
     options = ALGORITHMS[name].Options(steps=1, lr=0.01)
