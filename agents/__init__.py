@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tetrathlon.agents.naming import make_policy
     from tetrathlon.agents.policy import Acted, ExpertPolicy, FunctionPolicy, Policy, RandomPolicy
     from tetrathlon.agents.result import Result
+    from tetrathlon.agents.reward_model import RewardModel
     from tetrathlon.agents.rollout import Rollout, Start
     from tetrathlon.agents.sb3_policy import SB3Policy
     from tetrathlon.agents.smollm import smollm2
@@ -35,6 +36,7 @@ __all__ = [
     "Policy",
     "RandomPolicy",
     "Result",
+    "RewardModel",
     "Rollout",
     "SB3Policy",
     "Start",
@@ -58,6 +60,7 @@ _HOMES = {
     "Policy": "policy",
     "RandomPolicy": "policy",
     "Result": "result",
+    "RewardModel": "reward_model",
     "Rollout": "rollout",
     "SB3Policy": "sb3_policy",
     "Start": "rollout",

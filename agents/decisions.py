@@ -77,7 +77,7 @@ class Decisions:
     returns: Tensor | None = None
     """float [B, T], by the algorithm: what the critic learns, at mask."""
     preference: Tensor | None = None
-    """int [B], by the algorithm: 1 preferred, 0 rejected."""
+    """int [B], by the algorithm: 1 preferred, 0 rejected, -1 neither (an answer to another start)."""
     pair: Tensor | None = None
     """int [B], by the algorithm: rows of one pair are compared."""
     policy_version: Tensor | None = None

@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tetrathlon.algos import on_policy
+from tetrathlon.algos import on_policy, preference_learning
 from tetrathlon.algos.callbacks import Callback, EarlyStop, Evaluate, Guard
 from tetrathlon.algos.dagger import DAgger
 from tetrathlon.algos.imitation import BC, clone
 from tetrathlon.algos.offline import AWAC, AWR, CQL, IQL, TD3BC, Offline, ReBRAC
 from tetrathlon.algos.on_policy import DAPO, GRPO, GSPO, PPO, REINFORCE, RLOO, DrGRPO, OnPolicy
+from tetrathlon.algos.pairs import Pair, agreement, paired
+from tetrathlon.algos.preference_learning import DPO, IPO, KTO, ORPO, PreferenceLearning, SimPO
 from tetrathlon.algos.rejection import RAFT, FilteredBC
+from tetrathlon.algos.reward_learning import BradleyTerry
 from tetrathlon.algos.run import RunError
 from tetrathlon.algos.tracking import TensorBoard, Tracker, WandB
 from tetrathlon.algos.trainer import Trainer
@@ -18,6 +21,8 @@ ALGORITHMS: Mapping[str, type[Trainer[Any]]] = {
     **on_policy.ALGORITHMS,
     **{algorithm.__name__.lower(): algorithm for algorithm in (BC, DAgger, FilteredBC, RAFT)},
     **{algorithm.__name__.lower(): algorithm for algorithm in (AWR, AWAC, IQL, TD3BC, ReBRAC, CQL)},
+    **preference_learning.ALGORITHMS,
+    "bradleyterry": BradleyTerry,
 }
 """All that learns in runs, by the names of the command line."""
 
@@ -28,14 +33,19 @@ __all__ = [
     "BC",
     "CQL",
     "DAPO",
+    "DPO",
     "GRPO",
     "GSPO",
+    "IPO",
     "IQL",
+    "KTO",
+    "ORPO",
     "PPO",
     "RAFT",
     "REINFORCE",
     "RLOO",
     "TD3BC",
+    "BradleyTerry",
     "Callback",
     "DAgger",
     "DrGRPO",
@@ -45,11 +55,16 @@ __all__ = [
     "Guard",
     "Offline",
     "OnPolicy",
+    "Pair",
+    "PreferenceLearning",
     "ReBRAC",
     "RunError",
+    "SimPO",
     "TensorBoard",
     "Tracker",
     "Trainer",
     "WandB",
+    "agreement",
     "clone",
+    "paired",
 ]

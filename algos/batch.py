@@ -37,16 +37,24 @@ def segments_of(level: Level, batch: Decisions, mask: Tensor | None = None) -> S
     return Segments.of(level, batch.mask if mask is None else mask, episode=batch.episode, turn=batch.turn)
 
 
-def parts(batch: Decisions, max_cost: float | None) -> Iterator[Decisions]:
-    """Cut a batch into runs of rows that cost at most ``max_cost`` together, padding counted; None: the whole."""
+def parts(batch: Decisions, max_cost: float | None, together: int = 1) -> Iterator[Decisions]:
+    """Cut a batch into runs of rows that cost at most ``max_cost`` together, padding counted; None: the whole.
+
+    Args:
+        batch: What is cut.
+        max_cost: In the policy's own unit; what may not be cut may cost more.
+        together: How many rows, one after another, are never cut apart.
+    """
     if max_cost is None:
         yield batch
         return
     start, dearest = 0, 0.0
-    for end, cost in enumerate(batch.cost.tolist()):
-        if end > start and max(dearest, cost) * (end + 1 - start) > max_cost:
-            yield batch.select(range(start, end))
-            start, dearest = end, 0.0
+    costs = batch.cost.tolist()
+    for at in range(0, len(batch), together):
+        cost = max(costs[at : at + together])
+        if at > start and max(dearest, cost) * (at + together - start) > max_cost:
+            yield batch.select(range(start, at))
+            start, dearest = at, 0.0
         dearest = max(dearest, cost)
     yield batch.select(range(start, len(batch)))
 

@@ -106,6 +106,9 @@ class OnPolicy(Trainer[Learner]):
         learnable(self.policy)
         return Collector(self.policy, env_id, self.options, kwargs=kwargs, scorers=self._scorers)
 
+    def _more_config(self) -> dict[str, Any]:
+        return {"scorers": sorted(self._scorers)} if self._scorers else {}
+
     def _learner(self) -> Learner:
         return Learner(self.policy, self.options)
 

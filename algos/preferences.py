@@ -59,20 +59,26 @@ def plackett_luce(score: Tensor, mask: Tensor) -> Tensor:
     return select(rest - present, mask).sum(dim=1)
 
 
-def dpo(margin: Tensor, beta: float) -> Tensor:
+def dpo(margin: Tensor, beta: float, *, label_smoothing: float = 0.0) -> Tensor:
     r"""Return the direct preference loss of each pair (DPO, Rafailov et al., 2023, eq. 7).
 
     .. math:: -\log \sigma(\beta m)
+
+    With label smoothing it is conservative DPO (Mitchell, 2023); see :func:`bradley_terry`.
 
     Args:
         margin: float [P]: log-ratio to the reference of the preferred answer minus that of the rejected one, each
             summed over its decisions.
         beta: How strongly the reference holds.
+        label_smoothing: How often labels are taken to be wrong.
 
     Returns:
         float [P].
+
+    Raises:
+        ValueError: ``label_smoothing`` is not in [0, 0.5).
     """
-    return -logsigmoid(beta * margin)
+    return bradley_terry(beta * floating(margin), label_smoothing=label_smoothing)
 
 
 def hinge(margin: Tensor, beta: float) -> Tensor:

@@ -152,6 +152,7 @@ _STABLE = (
             "policy_loss": "policy",
             "kl_loss": "divergence",
             "entropy_loss": "entropy",
+            "imitation_loss": "imitation",
         },
         look="That of the policy stays near 0 and tells little. Sick: another term outweighs it.",
     ),
@@ -168,6 +169,28 @@ _STABLE = (
         lines={"agreement": "agreement"},
         is_share=True,
         look="Of the decisions that the learner took itself and the expert judged. Healthy: rises.",
+    ),
+    _Plan(
+        title="Pairs ranked as they are",
+        axis="pairs in %",
+        lines={"accuracy": "accuracy"},
+        is_share=True,
+        look="Before the step. Healthy: rises from 50 %. Sick: 100 % while success stands still: learnt by heart.",
+    ),
+    _Plan(
+        title="Rewards of pairs",
+        axis="times beta, or a model's score",
+        lines={"margin": "margin"}
+        | {
+            f"{what}_{which}": f"{what}, {which}" for what in ("reward", "score") for which in ("preferred", "rejected")
+        },
+        look="Healthy: the margin grows and slows down. Sick: it grows without an end.",
+    ),
+    _Plan(
+        title="Log-probabilities of pairs",
+        axis="log p of an answer",
+        lines={"logp_preferred": "preferred", "logp_rejected": "rejected"},
+        look="Healthy: preferred stays or rises. Sick: it falls with rejected; give imitation_coef, or fewer steps.",
     ),
     _Plan(
         title="Value loss",

@@ -16,13 +16,19 @@ from torch import Tensor
 
 from tetrathlon.agents.char_lm import char_lm
 from tetrathlon.agents.language import LanguagePolicy
+from tetrathlon.agents.reward_model import RewardModel
+from tetrathlon.algos import preference_learning, reward_learning
 from tetrathlon.algos.advantages import gae, group_relative, leave_one_out, returns
 from tetrathlon.algos.baselines import whiten
 from tetrathlon.algos.kl import kl
 from tetrathlon.algos.learner import Learner
 from tetrathlon.algos.losses import clipped_surrogate, total, value_loss
 from tetrathlon.algos.on_policy import GRPO, PPO
+from tetrathlon.algos.pairs import Pair
+from tetrathlon.algos.preference_learning import Preferrer
+from tetrathlon.algos.reward_learning import Judge
 from tetrathlon.algos.segments import Segments
+from tetrathlon.envs.episode import Episode, Step
 
 DEVICE = os.environ.get("TETRATHLON_TEST_DEVICE", "cuda")
 pytestmark = [
@@ -131,6 +137,25 @@ def test_an_update_is_that_of_a_cpu() -> None:
         assert there[name] == pytest.approx(here[name], rel=1e-3, abs=1e-5), name
     assert there["first_ratio_error"] == 0.0
     torch.testing.assert_close(*weights, rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("loss", ["dpo", "ipo", "kto", "simpo", "orpo", "bradley_terry"])
+def test_pairs_are_learnt_as_on_a_cpu(loss: str) -> None:
+    def said(text: str) -> Episode:
+        return Episode(steps=[Step("What is 1 + 1?", text, terminated=True)], final_observation="")
+
+    pairs = [Pair(said("2" * (1 + i)), said("3" * (2 + i % 2))) for i in range(6)]
+    found = []
+    for device in ("cpu", DEVICE):
+        learner: Any
+        if loss == "bradley_terry":
+            learner = Judge(RewardModel(policy(device)), reward_learning.Options(steps=3, lr=1e-3, max_cost=100.0))
+        else:
+            options: Any = {"loss": loss, "steps": 3, "lr": 1e-3, "max_cost": 100.0}
+            learner = Preferrer(policy(device), preference_learning.Options(**options))
+        found.append(learner.update(learner.rows(pairs)))
+    here, there = found
+    assert there == pytest.approx(here, rel=1e-2, abs=1e-3)
 
 
 def test_the_greedy_answers_are_those_of_a_cpu_and_samples_are_those_of_the_seed() -> None:

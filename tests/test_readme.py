@@ -91,6 +91,25 @@ def test_off_policy_evaluation_as_the_page_writes_it(capsys: pytest.CaptureFixtu
     assert fitted is not None and float(fitted[1]) == pytest.approx(played, abs=0.04) and float(fitted[2]) < 0.005
 
 
+def test_preferences_as_the_page_writes_them(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for block in blocks("docs/preferences.md"):
+        exec(block, names)
+    success, found, agreed = capsys.readouterr().out.splitlines()
+    assert float(success) > 0.6 and found == "2 0 7" and float(agreed) in (0.0, 1.0)
+
+
+def test_rows_of_preferences_name_options_and_metrics_that_exist() -> None:
+    from tetrathlon.algos import preference_learning, reward_learning
+
+    page = (ROOT / "docs/preferences.md").read_text(encoding="utf-8")
+    options = {field.name for each in (preference_learning.Options, reward_learning.Options) for field in fields(each)}
+    metrics = {"tied_groups", "pairs", "baseline", "imitation_loss", "test/success", "reward_terms/"}
+    assert set(QUOTED.findall(page)) - options - set(KNOWN) - metrics <= {"scorers", "agreement", "critic"}
+    classes = set(re.findall(r"^\| `(\w+)`", page.partition("## Which loss")[2], re.MULTILINE))
+    assert {algorithm.__name__ for algorithm in preference_learning.ALGORITHMS.values()} <= classes
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_and_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

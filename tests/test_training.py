@@ -9,7 +9,7 @@ import pytest
 
 from tetrathlon.algos import ALGORITHMS, on_policy
 from tetrathlon.cli import main
-from tetrathlon.envs.episode import load_episodes
+from tetrathlon.envs.episode import Episode, Step, load_episodes, save_episodes
 
 TRAIN = ["train", "grpo", "tetrathlon/Arithmetic-v0", "--policy", "tetrathlon.agents.char_lm:char_lm"]
 SMALL = ["--groups", "2", "--group-size", "2", "--test-episodes", "4", "--checkpoint-every", "2"]
@@ -92,12 +92,15 @@ def test_help_says_what_there_is_and_first_what_every_run_needs(capsys: pytest.C
         assert main(["train", name, "--help"]) == 0
         said = capsys.readouterr().out
         assert said.startswith(f"usage: tetrathlon train {name}") and ":data:" not in said and "`" not in said
-        plays = "--groups" if name in on_policy.ALGORITHMS else "--episodes INT"
+        plays = "--episodes INT" if name in ("bc", "dagger") else "--groups"
         assert 0 < said.index("--policy NAME") < said.index("--updates N") < said.index(plays) < said.index("--lr")
         inside = [line.strip("│| ") for line in said.splitlines()]
         assert "that ends the run when three updates in a row stay below it. (default: None)" in " ".join(inside)
         assert "three" not in inside  # a line of the source is no line of the page
-        assert ("--max-kl" in said) == (name in on_policy.ALGORITHMS) != ("--expert NAME" in said)
+        learns_from_pay = name in on_policy.ALGORITHMS
+        assert ("--max-kl" in said) == ("--reward-model NAME" in said) == learns_from_pay
+        assert ("--expert NAME" in said) == (name in ("bc", "dagger"))
+        assert ("--pairs DIR" in said) == (not learns_from_pay and name not in ("bc", "dagger"))
         assert ("--demonstrations DIR" in said) == (name in ("bc", "dagger")) and ("--proxy NAME" in said) == (
             name == "dagger"
         )
@@ -182,3 +185,47 @@ def test_an_expert_is_named_as_any_policy(tmp_path: Path) -> None:
 def test_wrong_commands(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert said in capsys.readouterr().err
+
+
+def test_pairs_are_learnt_and_a_reward_model_pays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env_id = "tetrathlon/Arithmetic-v0"
+    kwargs = {"digits": 1, "answer_format": "plain", "max_tokens": 2}
+    episodes = [
+        Episode(
+            steps=[Step(f"{seed}+1=", said, reward, terminated=True)],
+            final_observation="",
+            env=env_id,
+            kwargs=kwargs,
+            seed=seed,
+        )
+        for seed in range(4)
+        for said, reward in (("7", 0.0), (str(seed + 1), 1.0))
+    ]
+    save_episodes(tmp_path / "pairs", episodes)
+    given = ["--pairs", str(tmp_path / "pairs"), "--steps", "2", "--track", "none"]
+    start = [env_id, "--policy", "char", *ENV]
+    for name in ("dpo", "bradleyterry"):
+        run = ["--out", str(tmp_path / name), *given, *(["--test-episodes", "2"] if name == "dpo" else [])]
+        assert main(["train", name, *start, *run, "--updates", "1"]) == 0
+        assert main(["train", name, *start, *run, "--updates", "2", "--resume"]) == 0
+        said = capsys.readouterr().out
+        assert said.count("accuracy") == said.count("pairs 4") == 2 and ("test success" in said) == (name == "dpo")
+        noted = [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        assert [line["pairs"] for line in noted if line["update"] >= 0] == [4.0, 4.0]
+        assert "Rewards of pairs" in (tmp_path / name / "report.html").read_text()
+    few = ["--groups", "2", "--updates", "1", "--test-episodes", "0", "--track", "none", "--out", str(tmp_path / "ppo")]
+    assert main(["train", "ppo", *start, *few, "--reward-model", f"run:{tmp_path / 'bradleyterry'}"]) == 0
+    noted = [json.loads(line) for line in (tmp_path / "ppo/metrics.jsonl").read_text().splitlines()]
+    assert noted[0]["reward_terms/reward_model"] != 0.0
+    assert json.loads((tmp_path / "ppo/config.json").read_text())["scorers"] == ["reward_model"]
+    capsys.readouterr()
+    for words, told in (
+        (
+            ["ppo", *start, "--reward-model", f"run:{tmp_path / 'dpo'}"],
+            "has no critic that could score",
+        ),
+        (["dpo", *start, "--pairs", "no/where"], "no/where/episodes.jsonl"),
+        (["dpo", *start, "--loss", "ipo", "--label-smoothing", "0.1"], "label_smoothing=0.1 is of dpo and simpo"),
+    ):
+        assert main(["train", *words, "--out", str(tmp_path / "wrong")]) == 2
+        assert told in capsys.readouterr().err.replace("\n", " ")

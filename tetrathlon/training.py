@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN = (
     *("success", "episode_reward", "bc_loss", "agreement", "queries", "entropy"),
-    *("kl_old", "clip_fraction", "grad_norm", "cut", "useful_groups"),
+    *("kl_old", "clip_fraction", "pairs", "accuracy", "margin", "grad_norm", "cut", "useful_groups"),
 )
 _SHOWN_EPISODES = 12
 
@@ -189,6 +189,21 @@ class TrainOnPolicy(Train):
     max_kl: Annotated[float | None, tyro.conf.arg(metavar="X")] = None
     """Divergence from the reference, or from the last policy where there is no reference, that ends the run when three
     updates in a row exceed it."""
+    reward_model: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """A policy by its name, as a rule run:DIR of bradleyterry, whose critic scores finished episodes; paid beside what
+    the environment pays."""
+
+    def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
+        if self.reward_model is None:
+            return {}
+        from tetrathlon.agents.reward_model import RewardModel
+
+        judge: Any = self._named(self.reward_model, env_id, kwargs, seed)
+        if getattr(judge, "critic", None) is None:
+            raise UsageError(
+                f"policy {self.reward_model!r} has no critic that could score episodes: train one by bradleyterry"
+            )
+        return {"scorers": {"reward_model": RewardModel(judge).score}}
 
     def _callbacks(self, policy: TrainablePolicy, env_id: str, kwargs: dict[str, Any]) -> list[Callback]:
         from tetrathlon.algos.callbacks import Guard
@@ -243,12 +258,34 @@ class TrainFromLog(Train):
         return {"log": self.log}
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrainPairs(Train):
+    """Train a policy on pairs of episodes, of which one is preferred."""
+
+    pairs: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
+    """Folder of episodes, several a start, as tetrathlon eval --samples K --out DIR writes it; default: some are
+    played."""
+
+    def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
+        return {"pairs": self.pairs}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainBradleyTerry(TrainPairs):
+    """Train a reward model."""
+
+    test_episodes: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    """Instances of the test split that are played before and after; 0: none, for a reward model plays nothing."""
+
+
 _FROM_LOG = ("awr", "awac", "iql", "td3bc", "rebrac", "cql", "filteredbc")
 _COMMANDS: Mapping[str, type[Train]] = {
     "bc": TrainBC,
     "dagger": TrainDAgger,
     "raft": Train,
+    "bradleyterry": TrainBradleyTerry,
     **dict.fromkeys(_FROM_LOG, TrainFromLog),
+    **dict.fromkeys(("dpo", "ipo", "kto", "simpo", "orpo"), TrainPairs),
 }
 """What algorithms take on the command line beside their options, where that is more than all others do."""
 

@@ -22,6 +22,8 @@ KNOWN = re.findall(
     first_ratio_error advantage_std explained_variance lr steps decisions episodes episode_steps unscorable crashes
     seconds_play seconds_prepare seconds_optimize test/success test/reward length_right length_wrong cut_right
     cut_wrong changed cost kl_sampler staleness solved_instances kl_coef entropy_coef temperature value_lr
+    accuracy margin reward_preferred reward_rejected logp_preferred logp_rejected score_preferred score_rejected
+    imitation_loss
     """,
 )
 
