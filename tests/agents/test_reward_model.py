@@ -187,7 +187,7 @@ def pairs_of(policy: LanguagePolicy, split: str, groups: int, seed: int) -> list
 
 
 @pytest.fixture(scope="module")
-def pairs(environments: None) -> tuple[list[Pair], list[Pair]]:
+def pairs() -> tuple[list[Pair], list[Pair]]:
     """To learn from, and held out."""
     return pairs_of(near(), "train", 600, 0), pairs_of(near(), "test", 300, 1)
 
