@@ -150,7 +150,7 @@ def _of_policy(own: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any
     }
     if not own:
         return {"success": success, "normalised": {"overall": None, "domains": {}}}
-    drawn = np.stack([_resample(r, seed) for r in own])  # [entries, RESAMPLES]
+    drawn = np.stack([draws(r, seed) for r in own])  # [entries, RESAMPLES]
     scale = {(r["name"], r["policy"]): r["success"]["mean"] for r in rows}
 
     def scores(which: Sequence[int]) -> dict[str, Any] | None:
@@ -183,7 +183,8 @@ def _normalised(
     }
 
 
-def _resample(r: Mapping[str, Any], seed: int) -> np.ndarray:
+def draws(r: Mapping[str, Any], seed: int) -> np.ndarray:
+    """Return success rates [RESAMPLES] that a row's episodes allow; see :func:`aggregate`."""
     # An instance that was asked twice is no second witness. The row's name keeps the draws of an entry the same
     # whatever else was run.
     words = f"{r['name']}\n{r['policy']}".encode("utf-8", "surrogatepass")

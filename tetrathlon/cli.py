@@ -19,7 +19,7 @@ import tyro
 
 import tetrathlon
 from tetrathlon.agents.policy import ActionError
-from tetrathlon.commands import Bench, Envs, Play, View
+from tetrathlon.commands import Bench, Compare, Envs, Play, View
 from tetrathlon.envs.registry import load_plugins
 from tetrathlon.evaluating import Eval, Record
 from tetrathlon.manual import algorithms_help, readable
@@ -89,9 +89,12 @@ def _main(words: list[str]) -> int:
 
         print(algorithms_help(ALGORITHMS))
         return 0
-    command = (
-        _parse(name, COMMANDS[name], rest) if name != "train" else _parse(" ".join(words[:2]), *train_command(rest))
-    )
+    if name == "train":
+        command = _parse(" ".join(words[:2]), *train_command(rest))
+    elif words[:2] == ["bench", "compare"]:
+        command = _parse("bench compare", Compare, words[2:])
+    else:
+        command = _parse(name, COMMANDS[name], rest)
     if command is None:
         return 0
     _load_plugins()

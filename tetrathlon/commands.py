@@ -164,7 +164,7 @@ class Play:
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Run the benchmark suite and write its report."""
+    """Run the benchmark suite and write its report; tetrathlon bench compare RUN OTHER tells two runs apart."""
 
     suite: str = "quick"
     """Which suite."""
@@ -216,6 +216,38 @@ class Bench:
             raise UsageError(str(error)) from error
         except ServerError as error:
             return failed(f"{error}; the finished episodes are kept, the same command with --resume goes on")
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare:
+    """Compare two runs of one suite: who is better, where, and how sure that is."""
+
+    first: Run
+    """Folder of a run, or its results.json."""
+    second: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OTHER")]
+    """Of another one, of the same suite and version."""
+    policies: Names = ()
+    """Whom to look at in the first and in the second; default: each policy that is in both."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self) -> int:
+        """Compare them."""
+        from rich.console import Console
+
+        from tetrathlon.benchmarks.compare import compare, show_comparison
+
+        if len(self.policies) not in (0, 2):
+            raise UsageError(f"--policies names one of each run, two in all; got {list(self.policies)}")
+        try:
+            found = compare(self.first, self.second, (self.policies[0], self.policies[1]) if self.policies else None)
+        except (ValueError, FileNotFoundError) as error:
+            raise UsageError(str(error)) from error
+        if self.json:
+            print(json.dumps(found))
+        else:
+            show_comparison(found, Console(highlight=False))
         return 0
 
 
