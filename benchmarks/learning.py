@@ -45,6 +45,7 @@ _CURVE = (
     "labels",
 )
 _LOOK = ("success", "low", "high", "twin", "pair")
+_PHASES = ("play", "prepare", "optimize")
 _LAST = 5
 
 
@@ -120,7 +121,7 @@ def _told(seed: int, lines: list[dict[str, Any]]) -> dict[str, Any]:
         "test": looks,
         "train": {name: [line.get(name) for line in done] for name in _CURVE if any(name in line for line in done)},
         "cpu_seconds": sum(line["seconds_cpu"] for line in done),
-        "wall_seconds": sum(line[f"seconds_{phase}"] for line in done for phase in ("play", "prepare", "optimize")),
+        "wall_seconds": sum(line.get(f"seconds_{phase}", 0.0) for line in done for phase in _PHASES),
     }
 
 

@@ -169,7 +169,54 @@ QUICK = Suite(
 """Runs in minutes on two CPU cores, a 135M language model and the cloning of experts included. Each policy plays what
 it can: a language model has no business with a robot, nor what is cloned on the spot with sums in words."""
 
-SUITES: dict[str, Suite] = {QUICK.name: QUICK}
+
+def _standard(name: str, env: str, episodes: int = 200, **kwargs: Any) -> Entry:
+    return Entry(name=name, env=f"tetrathlon/{env}", kwargs=kwargs, episodes=episodes, seeds=(0, 1, 2))
+
+
+STANDARD = Suite(
+    name="standard",
+    version=1,
+    entries=(
+        _standard("arithmetic", "Arithmetic-v0"),
+        _standard("symbols", "Symbolic-v0"),
+        _standard("letters", "LetterCount-v0"),
+        _standard("countdown", "Countdown-v0"),
+        _standard("word problems", "Math-v0"),
+        _standard("functions", "Code-v0"),
+        _standard("instructions", "Format-v0", count=3),
+        *(
+            _standard(task.replace("_", " "), "ReasoningGym-v0", task=task)
+            for task in ("complex_arithmetic", "maze", "number_sorting", "propositional_logic", "word_ladder")
+        ),
+        _standard("lookups", "Lookup-v0"),
+        _standard("databases", "SQL-v0"),
+        _standard("interpreter", "Python-v0"),
+        _standard("files", "Files-v0"),
+        _standard("service desk", "ServiceDesk-v0", 100),
+        _standard("repositories", "RepoRepair-v0", 100),
+        _standard("counting", "Count-v0"),
+        _standard("pointing", "Point-v0"),
+        _standard("boxes", "Box-v0"),
+        _standard("reading", "OCR-v0"),
+        _standard("charts", "Chart-v0"),
+        _standard("zooming", "Zoom-v0"),
+        _standard("reach", "Reach-v0"),
+        _standard("push", "PushToZone-v0"),
+        _standard("push with an arm", "PushToZone-v0", robot="arm"),
+        _standard("push past a vase", "PushFragile-v0"),
+        _standard("pick and lift", "PickAndLift-v0"),
+        _standard("place on a plate", "PlaceOn-v0"),
+        _standard("place in a bin", "PlaceIn-v0"),
+    ),
+    policies=(
+        *("random", "expert", "blind", "ocr", "bc:1000"),
+        *("hf:Qwen/Qwen3-4B-Instruct-2507", "hf:Qwen/Qwen2.5-VL-7B-Instruct"),
+    ),
+)
+"""Every task at its own settings, three seeds, models that need a GPU (24 GB) and hours of it."""
+
+SUITES: dict[str, Suite] = {suite.name: suite for suite in (QUICK, STANDARD)}
 
 
 def find(name: str) -> Suite:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from rich.console import Console
 
-from tetrathlon.benchmarks.suites import SUITES, Entry, Suite, find
+from tests.agents.seeing import saved
+from tetrathlon.benchmarks.bench import run
+from tetrathlon.benchmarks.suites import STANDARD, SUITES, Entry, Suite, find
 from tetrathlon.envs.registry import make
 
 PLAYED = [(suite.name, entry) for suite in SUITES.values() for entry in suite.entries]
@@ -46,6 +51,20 @@ def test_a_suite_is_sound(suite: Suite) -> None:
     assert set(suite.domains) <= {"text", "tools", "vision", "robots"}
     assert suite.of(None) == suite.entries
     assert suite.of(suite.domains) == suite.entries
+
+
+def test_the_suite_of_real_models_runs_with_tiny_ones(tmp_path: Path) -> None:
+    tiny = f"hf:{saved('qwen2_5_vl', tmp_path / 'model')}"
+    # One seed and episode of each entry; a model of random weights says all that it may, so its turns are short.
+    entries = tuple(replace(entry, seeds=(0,), episodes=1) for entry in STANDARD.entries)
+    suite = replace(STANDARD, entries=entries, policies=("random", tiny))
+    folder = run(suite, out=tmp_path / "run", console=Console(quiet=True))
+    results = json.loads((folder / "results.json").read_text())
+    played = {(row["name"], row["policy"]) for row in results["entries"]}
+    language = {entry.name for entry in entries if entry.domain != "robots"}
+    assert {name for name, policy in played if policy == "random"} == {entry.name for entry in entries}
+    assert {name for name, policy in played if policy == tiny} == language and not results["unavailable"]
+    assert all(row["crashes"] == row["grader_errors"] == 0 for row in results["entries"])
 
 
 def test_an_entry_is_frozen_to_the_bottom() -> None:
