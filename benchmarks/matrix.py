@@ -33,14 +33,19 @@ SEEDS = (0, 1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Domain:
+class Domain:
     """Where a row of the matrix is learnt, and from what."""
 
     name: str
+    """Its name."""
     env: str
+    """Where."""
     kwargs: Mapping[str, Any]
+    """Constructor arguments of the environment."""
     policy: str
+    """Name of the start."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    """With which it is made."""
     greedy: bool = False
     """Whether the likeliest actions are looked at, not samples."""
     options: Mapping[str, Mapping[str, Any]]
@@ -52,7 +57,7 @@ _ASKED: Mapping[str, Any] = {"beta": 1.0, "beta_decay": 0.0, "batch_size": 64}
 _LOG: Mapping[str, Any] = {"gamma": 1.0, "value_lr": 1e-3, "polyak": 0.05, "batch_size": 64}
 
 DOMAINS = (
-    _Domain(
+    Domain(
         name="text",
         env=f"{sums.__name__}:{sums.ID}",
         kwargs={},
@@ -64,7 +69,7 @@ DOMAINS = (
             "iql": {"updates": 10, **_LOG, "episodes": 2048, "steps": 40, "lr": 1e-3, "beta": 5.0},
         },
     ),
-    _Domain(
+    Domain(
         name="tools",
         env=lookups.ENV,
         kwargs={**lookups.settings(2), "progress_weight": 0.5},
@@ -77,7 +82,7 @@ DOMAINS = (
             "iql": {"updates": 10, **_LOG, "episodes": 1024, "steps": 25, "lr": 1e-3, "beta": 5.0},
         },
     ),
-    _Domain(
+    Domain(
         name="vision",
         env=SIGHTS["point"].env,
         kwargs=SIGHTS["point"].kwargs,
@@ -90,7 +95,7 @@ DOMAINS = (
             "iql": {"updates": 10, **_LOG, "episodes": 4096, "steps": 50, "lr": 1e-3, "beta": 5.0},
         },
     ),
-    _Domain(
+    Domain(
         name="robots",
         env=pushes.ENV,
         kwargs=pushes.SETTINGS,
@@ -132,7 +137,7 @@ DOMAINS = (
 )
 
 
-def _cell(domain: _Domain, algorithm: str) -> Experiment:
+def _cell(domain: Domain, algorithm: str) -> Experiment:
     settings = dict(domain.options[algorithm])
     updates: int = settings.pop("updates")
     return Experiment(
