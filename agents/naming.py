@@ -165,7 +165,7 @@ def _language_model(
         from tetrathlon.agents.language import LanguagePolicy
 
         if path is None:
-            _check_shows_text(name, env)
+            check_shows_text(name, env)
             from tetrathlon.agents import smollm2
 
             return LanguagePolicy.from_pretrained(smollm2(), temperature=temperature, seed=seed, **given)
@@ -178,8 +178,7 @@ def _language_model(
         except (OSError, ValueError) as error:  # transformers: no such path or id, no network, no model in there
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise PolicyError(f"policy {name!r} cannot be loaded: {reason[0]}") from error
-        if policy.sight is None:
-            _check_shows_text(name, env)
+        check_shows_text(name, env, policy)
         return policy
 
 
@@ -187,7 +186,7 @@ def _small_model(name: str, env: gym.Env[Any, Any], seed: int, temperature: floa
     _check_takes_text(name, env)
     sees = is_visual(env.observation_space, env.action_space)
     if name == "char":
-        _check_shows_text(name, env)
+        check_shows_text(name, env)
     elif not sees:
         raise PolicyError(f"policy {name!r} looks at pictures; {_env_name(env)} shows none beside its text; take char")
     with _installing(name, INSTALL_LLM):
@@ -289,8 +288,10 @@ def _check_takes_text(name: str, env: gym.Env[Any, Any]) -> None:
         raise PolicyError(f"policy {name!r} writes text; {_env_name(env)} takes {env.action_space}")
 
 
-def _check_shows_text(name: str, env: gym.Env[Any, Any]) -> None:
-    if is_visual(env.observation_space, env.action_space):
+def check_shows_text(name: str, env: gym.Env[Any, Any], policy: Any = None) -> None:
+    """Raise a PolicyError where pictures are shown and a policy, or any of its name, has no ``sight`` of them."""
+    sees = policy is not None and getattr(policy, "sight", True) is not None
+    if not sees and is_visual(env.observation_space, env.action_space):
         raise PolicyError(
             f"policy {name!r} reads text and sees no pictures, which {_env_name(env)} shows; take tiny-vlm, "
             "hf:PATH_OR_ID with a vision-language model, or openai:URL#MODEL"

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import tetrathlon
 from tetrathlon.agents.dependence import dependence
 from tetrathlon.agents.evaluation import evaluate
-from tetrathlon.agents.naming import PolicyError, make_policy
+from tetrathlon.agents.naming import PolicyError, check_shows_text, make_policy
 from tetrathlon.agents.policy import Policy
 from tetrathlon.benchmarks import machine
 from tetrathlon.benchmarks.cells import Cell, Ledger, identity_of
@@ -230,9 +230,10 @@ class _Bench:
 
     def _make(self, policy: str, entry: Entry, env: gym.Env[Any, Any], asked: bool, console: Console) -> None:
         writes = isinstance(env.action_space, spaces.Text)
-        if writes and policy in self.made:
-            return
         try:
+            if writes and policy in self.made:
+                check_shows_text(policy, env, self.made[policy])
+                return
             made = make_policy(policy, env, seed=self.seed)
             if writes and policy.startswith(_LOADED):
                 self.made[policy] = made

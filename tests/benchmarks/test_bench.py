@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 import tetrathlon
+from tetrathlon.agents.char_lm import char_lm
 from tetrathlon.agents.naming import PolicyError
 from tetrathlon.benchmarks import bench
 from tetrathlon.benchmarks.cells import Ledger
@@ -333,6 +334,21 @@ def test_a_policy_plays_where_it_can_and_is_cloned_on_the_spot(tmp_path: Path) -
         run(tmp_path / "c", robots, domains=["robots"], policies=["char"])
     with pytest.raises(PolicyError, match="clones control"):
         run(tmp_path / "d", robots, domains=["text"], policies=["bc:2"])
+
+
+def test_a_model_that_reads_plays_no_pictures(tmp_path: Path) -> None:
+    model = char_lm(size=16, layers=1, heads=2)
+    model.model.save_pretrained(tmp_path / "model")
+    model.tokenizer.save_pretrained(tmp_path / "model")
+    name = f"hf:{tmp_path / 'model'}"
+    both = (
+        Entry(name="sums", env="tetrathlon/Arithmetic-v0", kwargs={"answer_format": "plain", "max_tokens": 4}),
+        Entry(name="count", env="tetrathlon/Count-v0", kwargs={"answer_format": "plain", "max_tokens": 4}),
+    )
+    suite = Suite(name="both", version=1, entries=both, policies=("random", "expert", name))
+    results, _ = run(tmp_path / "run", suite, episodes=2)
+    assert [row["name"] for row in results["entries"] if row["policy"] == name] == ["sums"]
+    assert results["aggregate"][name]["success"]["overall"]["mean"] is None
 
 
 def test_where_every_episode_was_lost_there_is_no_rate() -> None:
