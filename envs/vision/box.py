@@ -21,7 +21,7 @@ from tetrathlon.envs.vision.drawing import Drawing
 from tetrathlon.envs.vision.grid import Cells, Grid, touches
 from tetrathlon.envs.vision.layout import grown
 from tetrathlon.envs.vision.matching import match
-from tetrathlon.envs.vision.reading import read_box, read_boxes
+from tetrathlon.envs.vision.reading import Reading, read_box, read_boxes
 from tetrathlon.envs.vision.scene import Bounds, Color, Mark, Scene
 from tetrathlon.envs.vision.task import View, VisionTask
 from tetrathlon.envs.vision.things import COLORS, GROUNDS, SHAPES, Kind, near_miss
@@ -207,14 +207,23 @@ class Box(VisionBandit):
         view, answer = task.seen_as(self._shown), self.answer_in(episode.steps[-1].action)
         return 0.0 if view.is_hidden or answer is None else self._score(view, answer)
 
+    def places(self, answer: str) -> list[tuple[float, ...]]:
+        """See :meth:`VisionEnv.places`."""
+        told = self._boxes_of(answer)
+        return [tuple(map(float, box)) for box in told.pixels] if told.is_read else []
+
+    def _boxes_of(self, answer: str) -> Reading:
+        return (read_boxes if self.every else read_box)(answer, self._convention, (self.size, self.size))
+
     def _score(self, view: View, answer: str) -> float:
         """Return the IoU of the box that an answer gives, or the score of all its boxes."""
         size, gold = (self.size, self.size), view.data["boxes"]
+        told = self._boxes_of(answer)
+        if not told.is_read:
+            return 0.0
         if self.every:
-            told = read_boxes(answer, self._convention, size)
-            return match(told.pixels, gold, size, self.threshold).score if told.is_read else 0.0
-        read = read_box(answer, self._convention, size)
-        return clipped_iou(read.pixels[0], gold[0], size) if read.is_read else 0.0
+            return match(told.pixels, gold, size, self.threshold).score
+        return clipped_iou(told.pixels[0], gold[0], size)
 
     @property
     def _pixels(self) -> int:

@@ -357,3 +357,12 @@ def test_wrong_arguments_are_named(kwargs: dict[str, Any], message: str) -> None
 
 def test_the_contract_holds_with_other_arguments() -> None:
     check("tetrathlon/Box-v0", kwargs={"every": True, "coordinates": "k1000", "overlap": 0.3})
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"every": True, "coordinates": "k1000"}, {"coordinates": "xywh"}])
+def test_who_looks_at_an_episode_is_shown_the_boxes_of_the_answer(kwargs: dict[str, Any]) -> None:
+    env = made(**kwargs)
+    env.reset(seed=3)
+    said = env.answer_in(env.expert_action())
+    assert np.allclose(env.places(said), env.view.data["boxes"], atol=1e-6)
+    assert env.places("nowhere") == env.places("[nan, 0, 1, 1]") == []
