@@ -6,7 +6,7 @@ Shapes: H rows and W columns of pixels, 3 colours.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from PIL import Image
@@ -15,6 +15,23 @@ from tetrathlon.envs.vision.scene import Bounds, Scene
 
 _SMALL = 320 * 320
 """Pixels up to which each is drawn as 4 x 4 samples; above it is 2 x 2."""
+_KEPT = 8
+"""How many of the last drawings are kept."""
+_LARGEST_KEPT = 1024 * 1024
+"""Pixels of a picture above which its drawing is not kept: together they take some 60 MB at most."""
+
+
+def drawing_of(scene: Scene) -> Drawing:
+    """Return a scene, drawn; of one that was drawn a moment ago the same drawing.
+
+    The copies of a group play one instance, and whoever plays an episode again sees its picture again.
+    """
+    if scene.width * scene.height > _LARGEST_KEPT:
+        return Drawing(scene)
+    try:
+        return _recent(scene)
+    except TypeError:  # marks of somebody else may hold lists, which have no hash
+        return Drawing(scene)
 
 
 class Drawing:
@@ -36,15 +53,14 @@ class Drawing:
         canvas = Image.new("P", (scene.width * self.scale, scene.height * self.scale), 0)
         for number, mark in enumerate(scene.marks, 1):
             mark.paint(canvas, number, self.scale)
+        # Now and not when the picture is asked for: a canvas is shared among threads, and never changed.
+        canvas.putpalette([part for color in (scene.background, *(m.color for m in scene.marks)) for part in color])
         self._canvas = canvas
 
     @cached_property
     def picture(self) -> np.ndarray:
         """The picture, uint8 [H, W, 3], not to be changed."""
         scene = self.scene
-        self._canvas.putpalette(
-            [part for color in (scene.background, *(m.color for m in scene.marks)) for part in color]
-        )
         made = np.asarray(self._canvas.convert("RGB").reduce(self.scale))
         if scene.noise:
             spread = np.random.default_rng(scene.noise_seed).normal(0.0, scene.noise, made.shape)
@@ -71,3 +87,8 @@ class Drawing:
         wanted = set(tags)
         of_object = np.array([False, *(mark.tag in wanted for mark in self.scene.marks)])
         return of_object[np.asarray(self._canvas)]
+
+
+@lru_cache(_KEPT)
+def _recent(scene: Scene) -> Drawing:
+    return Drawing(scene)
