@@ -71,8 +71,9 @@ class Drawing:
     def mask(self, tags: Iterable[str]) -> np.ndarray:
         """Return bool [H, W]: whether at least half of a pixel shows one of the objects ``tags``."""
         scene, scale = self.scene, self.scale
-        samples = self._shows(tags).reshape(scene.height, scale, scene.width, scale)
-        return samples.sum(axis=(1, 3)) * 2 >= scale * scale
+        samples = self._shows(tags).view(np.uint8).reshape(scene.height, scale, -1)
+        columns = samples.sum(axis=1, dtype=np.uint8).reshape(scene.height, scene.width, scale)
+        return columns.sum(axis=2, dtype=np.uint8) * 2 >= scale * scale
 
     def box(self, tag: str) -> Bounds | None:
         """Return the smallest box around what is seen of an object, exact to 1 / S pixel; None: nothing is seen."""
@@ -85,8 +86,17 @@ class Drawing:
 
     def _shows(self, tags: Iterable[str]) -> np.ndarray:
         wanted = set(tags)
-        of_object = np.array([False, *(mark.tag in wanted for mark in self.scene.marks)])
-        return of_object[np.asarray(self._canvas)]
+        numbers = [number for number, mark in enumerate(self.scene.marks, 1) if mark.tag in wanted]
+        if len(numbers) == 1:
+            return self._samples == numbers[0]
+        of_object = np.zeros(len(self.scene.marks) + 1, dtype=bool)
+        of_object[numbers] = True
+        return of_object[self._samples]
+
+    @cached_property
+    def _samples(self) -> np.ndarray:
+        """The number of the mark that each sample belongs to, uint8 [S H, S W]."""
+        return np.asarray(self._canvas)
 
 
 @lru_cache(_KEPT)
