@@ -16,6 +16,7 @@ from rich.console import Console
 
 import tetrathlon
 from tetrathlon.agents.naming import PolicyError
+from tetrathlon.algos import cloned
 from tetrathlon.benchmarks import bench
 from tetrathlon.benchmarks.cells import Ledger
 from tetrathlon.benchmarks.results import aggregate, normalise, rate, row
@@ -304,7 +305,8 @@ def test_who_plays_one_domain_alone_has_no_mean_over_all() -> None:
     assert expert["success"]["overall"]["mean"] == 1.0 and list(expert["success"]["domains"]) == ["text", "robots"]
 
 
-def test_a_policy_plays_where_it_can_and_is_cloned_on_the_spot(tmp_path: Path) -> None:
+def test_a_policy_plays_where_it_can_and_is_cloned_on_the_spot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cloned._CONTROL, "updates", 2)  # whether it plays well is asked elsewhere
     kwargs = {"observation": "state", "max_steps": 60}
     robots = Suite(
         name="two",
