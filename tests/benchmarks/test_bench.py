@@ -17,7 +17,7 @@ from rich.console import Console
 import tetrathlon
 from tetrathlon.agents.naming import PolicyError
 from tetrathlon.algos import cloned
-from tetrathlon.benchmarks import bench
+from tetrathlon.benchmarks import bench, report
 from tetrathlon.benchmarks.cells import Ledger
 from tetrathlon.benchmarks.results import aggregate, normalise, rate, row
 from tetrathlon.benchmarks.suites import Entry, Suite
@@ -53,6 +53,12 @@ suite = Suite(name="slow", version=1, policies=("random", "expert"), entries=tup
     for digits in range(1, 6)))
 bench.run(suite, out=sys.argv[1], resume="--resume" in sys.argv)
 """
+
+
+@pytest.fixture(autouse=True)
+def unplotted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without plots, which take half of a run this small; the process that is killed draws them."""
+    monkeypatch.setattr(report, "_plots", lambda run: "")
 
 
 def run(out: Path, suite: Any = SUITE, **options: Any) -> tuple[dict[str, Any], str]:
