@@ -45,6 +45,13 @@ def encode(value: Any, image: ImageSink | None = None) -> Any:
     Raises:
         TypeError: A part of ``value`` is of another type.
     """
+    kind = type(value)
+    if kind is dict and not _TAGS & value.keys() and all(type(key) is str and key.isascii() for key in value):
+        return {key: encode(item, image) for key, item in value.items()}  # what most of all values are, first
+    if kind is list:
+        return [encode(item, image) for item in value]
+    if kind is int or (kind is str and value.isascii()) or (kind is float and math.isfinite(value)):
+        return value
     if isinstance(value, str):
         parts = [] if value.isascii() else _BETWEEN_SURROGATES.split(value)
         return str(value) if len(parts) < 2 else {"$text": parts}

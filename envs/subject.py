@@ -32,6 +32,9 @@ LONGEST_EPISODE = 20_000
 CHILD_TIMEOUT = 120
 """Seconds that a new process may take to make the environment and to reset it."""
 
+_PLAIN = frozenset({str, int, bool, bytes, type(None)})
+"""Types whose values are equal where ``==`` says so."""
+
 _in_child = False
 
 _CHILD = """
@@ -326,6 +329,8 @@ def equal(one: Any, other: Any) -> bool:
     """Tell whether two states are equal, arrays and NaN included."""
     if type(one) is not type(other):
         return False
+    if type(one) in _PLAIN:
+        return bool(one == other)
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple):

@@ -6,7 +6,7 @@ Shapes: H rows and W columns of pixels, 3 colours.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from PIL import Image
@@ -15,6 +15,23 @@ from tetrathlon.envs.vision.scene import Bounds, Scene
 
 _SMALL = 320 * 320
 """Pixels up to which each is drawn as 4 x 4 samples; above it is 2 x 2."""
+_KEPT = 8
+"""How many of the last drawings are kept."""
+_LARGEST_KEPT = 1024 * 1024
+"""Pixels of a picture above which its drawing is not kept: together they take some 60 MB at most."""
+
+
+def drawing_of(scene: Scene) -> Drawing:
+    """Return a scene, drawn; of one that was drawn a moment ago the same drawing.
+
+    The copies of a group play one instance, and whoever plays an episode again sees its picture again.
+    """
+    if scene.width * scene.height > _LARGEST_KEPT:
+        return Drawing(scene)
+    try:
+        return _recent(scene)
+    except TypeError:  # marks of somebody else may hold lists, which have no hash
+        return Drawing(scene)
 
 
 class Drawing:
@@ -36,15 +53,14 @@ class Drawing:
         canvas = Image.new("P", (scene.width * self.scale, scene.height * self.scale), 0)
         for number, mark in enumerate(scene.marks, 1):
             mark.paint(canvas, number, self.scale)
+        # Now and not when the picture is asked for: a canvas is shared among threads, and never changed.
+        canvas.putpalette([part for color in (scene.background, *(m.color for m in scene.marks)) for part in color])
         self._canvas = canvas
 
     @cached_property
     def picture(self) -> np.ndarray:
         """The picture, uint8 [H, W, 3], not to be changed."""
         scene = self.scene
-        self._canvas.putpalette(
-            [part for color in (scene.background, *(m.color for m in scene.marks)) for part in color]
-        )
         made = np.asarray(self._canvas.convert("RGB").reduce(self.scale))
         if scene.noise:
             spread = np.random.default_rng(scene.noise_seed).normal(0.0, scene.noise, made.shape)
@@ -55,8 +71,9 @@ class Drawing:
     def mask(self, tags: Iterable[str]) -> np.ndarray:
         """Return bool [H, W]: whether at least half of a pixel shows one of the objects ``tags``."""
         scene, scale = self.scene, self.scale
-        samples = self._shows(tags).reshape(scene.height, scale, scene.width, scale)
-        return samples.sum(axis=(1, 3)) * 2 >= scale * scale
+        samples = self._shows(tags).view(np.uint8).reshape(scene.height, scale, -1)
+        columns = samples.sum(axis=1, dtype=np.uint8).reshape(scene.height, scene.width, scale)
+        return columns.sum(axis=2, dtype=np.uint8) * 2 >= scale * scale
 
     def box(self, tag: str) -> Bounds | None:
         """Return the smallest box around what is seen of an object, exact to 1 / S pixel; None: nothing is seen."""
@@ -69,5 +86,19 @@ class Drawing:
 
     def _shows(self, tags: Iterable[str]) -> np.ndarray:
         wanted = set(tags)
-        of_object = np.array([False, *(mark.tag in wanted for mark in self.scene.marks)])
-        return of_object[np.asarray(self._canvas)]
+        numbers = [number for number, mark in enumerate(self.scene.marks, 1) if mark.tag in wanted]
+        if len(numbers) == 1:
+            return self._samples == numbers[0]
+        of_object = np.zeros(len(self.scene.marks) + 1, dtype=bool)
+        of_object[numbers] = True
+        return of_object[self._samples]
+
+    @cached_property
+    def _samples(self) -> np.ndarray:
+        """The number of the mark that each sample belongs to, uint8 [S H, S W]."""
+        return np.asarray(self._canvas)
+
+
+@lru_cache(_KEPT)
+def _recent(scene: Scene) -> Drawing:
+    return Drawing(scene)

@@ -15,7 +15,7 @@ from gymnasium import spaces
 from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.language.environment import LanguageEnv
 from tetrathlon.envs.language.task import Task
-from tetrathlon.envs.vision.drawing import Drawing
+from tetrathlon.envs.vision.drawing import Drawing, drawing_of
 from tetrathlon.envs.vision.task import View, VisionTask
 from tetrathlon.envs.vision.variants import Variant, variant_of
 
@@ -135,7 +135,7 @@ class VisionEnv(LanguageEnv):
         """What is shown, drawn."""
         drawn = self._drawn
         if drawn is None or drawn[0] is not self._task or drawn[1] != self._shown:
-            self._drawn = drawn = (self._task, self._shown, Drawing(self.view.scene))
+            self._drawn = drawn = (self._task, self._shown, drawing_of(self.view.scene))
         return drawn[2]
 
     def places(self, answer: str) -> list[tuple[float, ...]]:
@@ -155,7 +155,7 @@ class VisionEnv(LanguageEnv):
         """
         assert isinstance(self._task, VisionTask)
         view = self.view
-        bare = Drawing(self._task.view.scene) if view.is_hidden else self.drawing
+        bare = drawing_of(self._task.view.scene) if view.is_hidden else self.drawing
         boxes = [box for tag in view.evidence if (box := bare.box(tag)) is not None]
         answer = UNSEEN if view.is_hidden else view.answer
         return {"answer": answer, "boxes": [list(box) for box in boxes], "mask": bare.mask(view.evidence)}

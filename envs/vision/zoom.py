@@ -20,6 +20,7 @@ from tetrathlon.envs.tools.results import Result
 from tetrathlon.envs.tools.task import ToolTask
 from tetrathlon.envs.tools.world import World
 from tetrathlon.envs.vision.bandit import is_unseen
+from tetrathlon.envs.vision.drawing import Drawing
 from tetrathlon.envs.vision.environment import UNSEEN, VisionEnv
 from tetrathlon.envs.vision.layout import grown, scattered
 from tetrathlon.envs.vision.scene import Bounds, Color, Mark, Rectangle, Scene, Text
@@ -138,6 +139,7 @@ class Zoom(VisionEnv, ToolEnv):
         self.diameter = whole("diameter (pixels at 256 of the side)", diameter, 8, 128)
         self.evidence_weight = share("evidence_weight", evidence_weight)
         self.step_cost = share("step_cost", step_cost)
+        self._last: tuple[tuple[Drawing, tuple[int, int, int], int], np.ndarray] | None = None
         super().__init__(progress_weight=self.evidence_weight, max_parallel=max_parallel, **kwargs)
         if self.size * self.scale > _LARGEST_PICTURE:
             raise ValueError(
@@ -249,16 +251,23 @@ class Zoom(VisionEnv, ToolEnv):
         if self._task is None or self._play is None or self._shown == "no_image":
             return super().picture()
         assert isinstance(self._play.world, Lens)
-        left, top, side = self._play.world.window
-        large = self.drawing.picture
+        key = (self.drawing, self._play.world.window, self.view.data["noise_seed"])
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._looked(*key))
+        return self._last[1].copy()
+
+    def _looked(self, drawing: Drawing, window: tuple[int, int, int], noise_seed: int) -> np.ndarray:
+        """Return a part of the large picture as it is shown."""
+        left, top, side = window
+        large = drawing.picture
         if side == len(large):
             shown = np.asarray(Image.fromarray(large).reduce(self.scale))
         else:
             part = Image.fromarray(large[top : top + side, left : left + side])
             shown = np.asarray(part.resize((self.size, self.size), Image.Resampling.BICUBIC))
         if not self.noise:
-            return shown.copy()
-        rng = np.random.default_rng([self.view.data["noise_seed"], left, top, side])
+            return shown
+        rng = np.random.default_rng([noise_seed, left, top, side])
         grain = rng.normal(0.0, self.noise, (self.size, self.size, 1))
         return np.clip(np.rint(shown + grain), 0, 255).astype(np.uint8)
 

@@ -25,6 +25,7 @@ class Learning(TrainablePolicy):
         self.weight = torch.nn.Parameter(torch.zeros(1))
         self.looks, self.share = looks, 0.0
         self.env: Any = make(COUNT, split="test").unwrapped
+        self.seeds = {self.env.reset(seed=seed)[1]["task_id"]: seed for seed in instance_seeds(0, N)}
 
     def collate(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
@@ -39,12 +40,8 @@ class Learning(TrainablePolicy):
         return Acted(tuple(actions), [None] * len(actions), [None] * len(actions))
 
     def _right(self, info: dict[str, Any]) -> str:
-
-        for seed in instance_seeds(0, N):
-            if self.env.reset(seed=seed)[1]["task_id"] == info["task_id"]:
-                break
         variant = info["variant"] if self.looks else "full"
-        self.env.reset(seed=seed, options={"variant": variant})
+        self.env.reset(seed=self.seeds[info["task_id"]], options={"variant": variant})
         return str(self.env.expert_action())
 
 

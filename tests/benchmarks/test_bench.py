@@ -17,7 +17,8 @@ from rich.console import Console
 import tetrathlon
 from tetrathlon.agents.char_lm import char_lm
 from tetrathlon.agents.naming import PolicyError
-from tetrathlon.benchmarks import bench
+from tetrathlon.algos import cloned
+from tetrathlon.benchmarks import bench, report
 from tetrathlon.benchmarks.cells import Ledger
 from tetrathlon.benchmarks.results import aggregate, normalise, rate, row
 from tetrathlon.benchmarks.suites import Entry, Suite
@@ -53,6 +54,12 @@ suite = Suite(name="slow", version=1, policies=("random", "expert"), entries=tup
     for digits in range(1, 6)))
 bench.run(suite, out=sys.argv[1], resume="--resume" in sys.argv)
 """
+
+
+@pytest.fixture(autouse=True)
+def unplotted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without plots, which take half of a run this small; the process that is killed draws them."""
+    monkeypatch.setattr(report, "_plots", lambda run: "")
 
 
 def run(out: Path, suite: Any = SUITE, **options: Any) -> tuple[dict[str, Any], str]:
@@ -305,7 +312,8 @@ def test_who_plays_one_domain_alone_has_no_mean_over_all() -> None:
     assert expert["success"]["overall"]["mean"] == 1.0 and list(expert["success"]["domains"]) == ["text", "robots"]
 
 
-def test_a_policy_plays_where_it_can_and_is_cloned_on_the_spot(tmp_path: Path) -> None:
+def test_a_policy_plays_where_it_can_and_is_cloned_on_the_spot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cloned._CONTROL, "updates", 2)  # whether it plays well is asked elsewhere
     kwargs = {"observation": "state", "max_steps": 60}
     robots = Suite(
         name="two",

@@ -19,6 +19,8 @@ BANDITS = [env_id for env_id in IDS if isinstance(gym.make(env_id).unwrapped, Vi
 SEEDS = range(20)
 SMALL: dict[str, dict[str, Any]] = {"tetrathlon/Zoom-v0": {"size": 64}}
 """Arguments of what takes long to draw."""
+BLANK = np.zeros((8, 8, 3), np.uint8)
+"""What is shown to who does not look: drawing takes long."""
 
 
 def made(env_id: str, **kwargs: Any) -> Any:
@@ -28,9 +30,10 @@ def made(env_id: str, **kwargs: Any) -> Any:
 @pytest.mark.parametrize("variant", VARIANTS[1:])
 @pytest.mark.parametrize("env_id", IDS)
 def test_every_variant_keeps_the_contract(env_id: str, variant: Variant) -> None:
-    # Without a picture the first observation is not all that there is of an instance.
-    kwargs = {**SMALL.get(env_id, {}), "variant": variant}
-    check(env_id, kwargs=kwargs, skip=("splits",) if variant == "no_image" else ())
+    skip = set() if variant == "twin" else {"new_process"}  # where covers are, the instance says, as it says its twin
+    if variant == "no_image":  # then the first observation is not all that there is of an instance
+        skip.add("splits")
+    check(env_id, kwargs={**SMALL.get(env_id, {}), "variant": variant}, skip=skip)
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -141,6 +144,7 @@ def test_the_evidence_is_where_the_picture_must_be_seen(env_id: str) -> None:
 @pytest.mark.parametrize("env_id", ["tetrathlon/Count-v0", "tetrathlon/Point-v0"])  # others test it by themselves
 def test_the_best_blind_policy_is_as_good_as_is_said(env_id: str) -> None:
     env = made(env_id)
+    env.picture = lambda: BLANK  # nobody looks
     n = 600
     for variant in ("full", "twin"):
         paid = 0.0
