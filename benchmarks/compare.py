@@ -33,10 +33,10 @@ def compare(first: Path, second: Path, policies: tuple[str, str] | None = None) 
         interval, ``improvement``) and ``overall``, the means of the last two over the entries.
 
     Raises:
-        FileNotFoundError: There is no result.
-        ValueError: The runs are of different suites, versions or entries, or have nothing in common.
+        ValueError: There is no result, or the runs are of different suites, versions or entries, or have nothing in
+            common.
     """
-    one, two = (load_results(path / "results.json" if path.is_dir() else path) for path in (first, second))
+    one, two = map(_loaded, (first, second))
     for what in ("suite", "version"):
         if one[what] != two[what]:
             raise ValueError(
@@ -58,6 +58,13 @@ def compare(first: Path, second: Path, policies: tuple[str, str] | None = None) 
                 raise ValueError(f"policy {policy!r} is not in {path} (there are {', '.join(known)})")
         pairs = [policies]
     return [_pair(rows[0], rows[1], *pair) for pair in pairs]
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    file = path / "results.json" if path.is_dir() else path
+    if not file.exists():
+        raise ValueError(f"there is no run in {path}: no {file.name}")
+    return load_results(file)
 
 
 def _pair(one: Mapping[Any, Any], two: Mapping[Any, Any], first: str, second: str) -> dict[str, Any]:

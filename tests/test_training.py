@@ -92,7 +92,7 @@ def test_help_says_what_there_is_and_first_what_every_run_needs(capsys: pytest.C
         assert main(["train", name, "--help"]) == 0
         said = capsys.readouterr().out
         assert said.startswith(f"usage: tetrathlon train {name}") and ":data:" not in said and "`" not in said
-        plays = "--episodes INT" if name in ("bc", "dagger") else "--groups"
+        plays = "--groups" if hasattr(ALGORITHMS[name].Options, "groups") else "--episodes INT"
         assert 0 < said.index("--policy NAME") < said.index("--updates N") < said.index(plays) < said.index("--lr")
         inside = [line.strip("│| ") for line in said.splitlines()]
         assert "that ends the run when three updates in a row stay below it. (default: None)" in " ".join(inside)

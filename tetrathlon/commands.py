@@ -164,7 +164,10 @@ class Play:
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Run the benchmark suite and write its report; tetrathlon bench compare RUN OTHER tells two runs apart."""
+    """Run the benchmark suite and write its report.
+
+    tetrathlon bench compare RUN OTHER tells two runs apart.
+    """
 
     suite: str = "quick"
     """Which suite."""
@@ -242,7 +245,7 @@ class Compare:
             raise UsageError(f"--policies names one of each run, two in all; got {list(self.policies)}")
         try:
             found = compare(self.first, self.second, (self.policies[0], self.policies[1]) if self.policies else None)
-        except (ValueError, FileNotFoundError) as error:
+        except ValueError as error:
             raise UsageError(str(error)) from error
         if self.json:
             print(json.dumps(found))

@@ -78,7 +78,8 @@ def test_forced_actions_win() -> None:
 def test_the_package_names_everything_and_imports_no_torch() -> None:
     code = (
         "import sys, tetrathlon.agents as a\n"
-        "torch = ('ControlPolicy', 'Decisions', 'Evaluation', 'TrainablePolicy', 'LanguagePolicy', 'VLAPolicy')\n"
+        "torch = ('ControlPolicy', 'Decisions', 'Evaluation', 'TrainablePolicy', 'LanguagePolicy', 'VLAPolicy',"
+        " 'RewardModel')\n"
         "names = [n for n in a.__all__ if n not in torch]\n"
         "assert all(callable(getattr(a, n)) for n in names), names\n"
         "assert 'torch' not in sys.modules and 'scipy.stats' not in sys.modules\n"
