@@ -100,7 +100,8 @@ def test_help_says_what_there_is_and_first_what_every_run_needs(capsys: pytest.C
         learns_from_pay = name in on_policy.ALGORITHMS
         assert ("--max-kl" in said) == ("--reward-model NAME" in said) == learns_from_pay
         assert ("--expert NAME" in said) == (name in ("bc", "dagger"))
-        assert ("--pairs DIR" in said) == (not learns_from_pay and name not in ("bc", "dagger"))
+        assert ("--pairs DIR" in said) == (name in preference_learning.ALGORITHMS or name == "bradleyterry")
+        assert ("--log DIR" in said) == issubclass(ALGORITHMS[name], FromLog)
         assert ("--demonstrations DIR" in said) == (name in ("bc", "dagger")) and ("--proxy NAME" in said) == (
             name == "dagger"
         )
