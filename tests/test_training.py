@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tetrathlon.algos import ALGORITHMS, on_policy
+from tetrathlon.algos import ALGORITHMS, on_policy, preference_learning
+from tetrathlon.algos.offline import FromLog
 from tetrathlon.cli import main
 from tetrathlon.envs.episode import Episode, Step, load_episodes, save_episodes
 
