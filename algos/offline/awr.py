@@ -24,9 +24,6 @@ class _Learner(OfflineLearner):
     def _slow(self) -> None:
         return None
 
-    def _online(self) -> nn.Module:
-        return self.policy.critic  # type: ignore[return-value]
-
     def _value(self, decisions: Decisions) -> Tensor:
         found = self.policy.appraise(decisions.to(self.actor_weights[0].device), q=False).value
         assert found is not None

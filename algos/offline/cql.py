@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,12 +30,6 @@ class _Learner(OfflineLearner):
 
     def _more_weights(self) -> Sequence[tuple[list[nn.Parameter], float]]:
         return [([self.log_alpha], self._lr)]
-
-    def _slow(self) -> nn.Module:
-        return copy.deepcopy(self._online()).requires_grad_(False)
-
-    def _online(self) -> nn.Module:
-        return self.policy.critic  # type: ignore[return-value]
 
     def _phases(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
         yield "policy", [*self.actor_weights, self.log_alpha]

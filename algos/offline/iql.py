@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,12 +19,6 @@ from tetrathlon.algos.values import advantage_weights, td_target
 
 
 class _Learner(OfflineLearner):
-    def _slow(self) -> nn.Module:
-        return copy.deepcopy(self._online()).requires_grad_(False)
-
-    def _online(self) -> nn.Module:
-        return self.policy.critic  # type: ignore[return-value]
-
     def _phases(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
         yield "loss", self.actor_weights + self.critic_weights
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -144,13 +145,13 @@ class OfflineLearner(ABC):
         """Return what else learns, and how fast."""
         return ()
 
-    @abstractmethod
     def _slow(self) -> nn.Module | None:
-        """Return a frozen copy of what is followed slowly; None: nothing is."""
+        """Return a frozen copy of what is followed slowly: the critics; None: nothing is."""
+        return copy.deepcopy(self._online()).requires_grad_(False)
 
-    @abstractmethod
     def _online(self) -> nn.Module:
         """Return what it follows."""
+        return self.policy.critic  # type: ignore[return-value]
 
     @abstractmethod
     def _phases(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
