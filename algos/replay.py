@@ -27,8 +27,8 @@ class Sample:
     now: Decisions
     """What was decided."""
     after: Decisions | None = None
-    """The states that it led to, and what was decided there, a row each; what stands beside a termination means
-    nothing. None: they are further on in the rows."""
+    """The states that it led to, and what was decided there, a row each: only its inputs and its mask are read, and
+    beside a termination these mean nothing. None: they are further on in the rows."""
 
     def following(self, read: Read) -> Tensor:
         """Return the value of the state that each decision led to, float [B, T]; 0 after a termination."""
@@ -39,6 +39,8 @@ class Sample:
 
     def to(self, device: torch.device | str) -> Sample:
         """Return the sample on ``device``."""
+        if self.now.mask.device == torch.device(device):
+            return self
         return Sample(self.now.to(device), None if self.after is None else self.after.to(device))
 
 
@@ -106,7 +108,9 @@ class Replay:
         if not self.is_cut:
             return Sample(now)
         # What follows a decision is the next row, whether decided or a last state; after a termination it is not read.
-        return Sample(now, self.rows.select((chosen + 1).clamp(max=len(self.rows) - 1)))
+        following = (chosen + 1).clamp(max=len(self.rows) - 1)
+        inputs = {name: column[following] for name, column in self.rows.inputs.items()}
+        return Sample(now, replace(now, mask=self.rows.mask[following], inputs=inputs))
 
     @torch.no_grad()
     def estimate(self, read: Read, *, gamma: float, lam: float, batch_size: int, max_cost: float | None) -> None:
