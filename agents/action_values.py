@@ -57,9 +57,8 @@ class Ensemble(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return float [K, N] of ``x``, [N, E]."""
-        return (
-            torch.stack([member(x)[:, 0] for member in self.members]) if len(self.members) else x.new_zeros(0, len(x))
-        )
+        told = [member(x)[:, 0] for member in self.members]
+        return torch.stack(told) if told else x.new_zeros(0, len(x))
 
 
 def _perceptron(sizes: Sequence[int], normalize: bool) -> nn.Sequential:
