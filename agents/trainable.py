@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
@@ -131,3 +132,15 @@ class TrainablePolicy(nn.Module):
     @abstractmethod
     def snapshot(self) -> TrainablePolicy:
         """Return a frozen reference of what this policy is now."""
+
+
+@contextmanager
+def still(module: nn.Module) -> Iterator[None]:
+    """Hold a module in evaluation mode: its statistics stay, nothing is dropped out. Each part gets its mode back."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, was_training in modes:
+            part.training = was_training

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tetrathlon.agents.decisions import Decisions
-from tetrathlon.agents.trainable import TrainablePolicy
+from tetrathlon.agents.trainable import TrainablePolicy, still
 from tetrathlon.algos.batch import evaluated
 from tetrathlon.algos.columns import select
 from tetrathlon.algos.ope import OffPolicyValue, doubly_robust, importance_sampling, per_decision
@@ -145,18 +144,6 @@ def _judged(
         if not batch.mask.any():
             return batch, batch.logp
         return batch, evaluated(policy, batch.to(device_of(policy)), max_cost).logp.cpu()
-
-
-@contextmanager
-def still(module: nn.Module) -> Iterator[None]:
-    """Hold a module in evaluation mode: its statistics stay, nothing is dropped out. Each part gets its mode back."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, was_training in modes:
-            part.training = was_training
 
 
 def device_of(module: nn.Module) -> torch.device:

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from tetrathlon.agents.decisions import Decisions
-from tetrathlon.agents.trainable import TrainablePolicy
+from tetrathlon.agents.trainable import TrainablePolicy, still
 from tetrathlon.algos.batch import evaluated
 from tetrathlon.algos.columns import select
-from tetrathlon.algos.estimates import device_of, still
+from tetrathlon.algos.estimates import device_of
 from tetrathlon.envs.episode import Episode, Step, scorable
 
 Q = Callable[[Tensor, Tensor], Tensor]

@@ -11,7 +11,7 @@ import torch
 
 from tetrathlon.agents.policy import Policy
 from tetrathlon.agents.rollout import with_states
-from tetrathlon.agents.trainable import TrainablePolicy
+from tetrathlon.agents.trainable import TrainablePolicy, still
 from tetrathlon.envs.slots import Lost, Ready, SlotsLike
 from tetrathlon.envs.spaces import stack, unstack
 
@@ -151,10 +151,8 @@ class Teacher:
                 self._steps[i] = self._steps.get(i, i - 1) + 1
             return {i for i in ids if self._steps[i] % self.asking.every == 0}
         if self.asking.query == "disagree" and ids:
-            was_training = self.policy.training
-            self.policy.eval()  # only a look: nothing is counted by it
-            own = self._answers(self.policy, slots, ids, chunk=1)
-            self.policy.train(was_training)
+            with still(self.policy):  # only a look: nothing is counted by it
+                own = self._answers(self.policy, slots, ids, chunk=1)
             assert self.proxy is not None
             other = self._answers(self.proxy, slots, ids, chunk=1)
             return {i for i, one, two in zip(ids, own, other, strict=True) if not self.agrees(one, two)}
