@@ -93,6 +93,8 @@ class _Parser:
             if token["sign"] in (",", ";") and may_separate:
                 may_separate = False
                 continue
+            if may_separate and token[0][0] in "+-":  # a sum or a range: nobody could tell which numbers are meant
+                raise Malformed("syntax", f"a sign between values at character {token.start()}")
             name = token["word"] or (token["text"] or "")[1:-1]
             if name and self.takes_colon():
                 pairs.append((name, self.value(self.next(), depth)))

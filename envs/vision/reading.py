@@ -40,7 +40,7 @@ REASONS = MappingProxyType(
         "syntax": "a bracket holds numbers and is no box or point in a known form",
         "number": "a number is not finite, not in plain digits, or no number",
         "length": "a box is four numbers, a point two",
-        "extra": "there are numbers beside the box or point",
+        "extra": "there are numbers beside the box or point, or it is said to be unseen, too",
         "several": "there are different boxes or points where one was asked for",
         "too_many": f"there are more boxes than are looked at, {MOST_BOXES} unless the task says otherwise",
         "convention": "the numbers have names that another convention gives them",
@@ -56,7 +56,12 @@ _BOX_KEYS = frozenset(
 _POINT_KEYS = frozenset(
     ["point", "points", "point_2d", "points_2d", "coordinate", "coordinates", "position", "start_box", "start_point"]
 )
-_CORNER_NAMES = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"), ("left", "top", "right", "bottom"))
+_CORNER_NAMES = (
+    ("x1", "y1", "x2", "y2"),
+    ("xmin", "ymin", "xmax", "ymax"),
+    ("x_min", "y_min", "x_max", "y_max"),
+    ("left", "top", "right", "bottom"),
+)
 _SIZE_NAMES = (("x", "y", "width", "height"), ("x", "y", "w", "h"))
 _FENCE = re.compile(r"```[A-Za-z0-9_]{0,20}")
 _NUMBERED_TAG = re.compile(r"<(point|box|bbox)>([-+.,;\deE\s]*+)</\1>", re.ASCII | re.IGNORECASE)
@@ -68,6 +73,7 @@ _OPEN = re.compile(r"[\[({]")
 _WORDS_IN_BRACKETS = re.compile(rf"[\[({{](?:(?!{_NUMBER_LIKE})[^\[\](){{}}])*+[\])}}]", re.IGNORECASE)
 _ROW = re.compile(r"(?<![\w.])[-+]?\.?\d[\w.]*+[\s,;]++[-+]?\.?\d")
 _NAMED = re.compile(r"[:=]\s*+[-+.\d]")
+_UNSEEN = re.compile(r"\bunseen\b", re.IGNORECASE)
 _EMPTY_LIST = re.compile(r"\[\s*+\]")
 
 
@@ -204,6 +210,8 @@ def _places(answer: str, kind: _Kind, depth: int = 0) -> list[tuple[float, ...]]
         values = [value]
     elif _ROW.search(words):
         raise Malformed("extra", "several numbers in a row beside it")
+    elif _UNSEEN.search(words):
+        raise Malformed("extra", "two answers that exclude each other")
     return [place for value in values for place in _collect(value, kind, depth)]
 
 

@@ -391,3 +391,29 @@ def test_literals() -> None:
     )
     assert parse("..[1]..", 2) == ([1.0], 5)
     assert parse("[1e400]", 0) == ([None], 7)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("[10+10, 40, 100]", "syntax"),
+        ("[20+40+100+160]", "syntax"),
+        ("[20-40, 100-160]", "syntax"),
+        ("[20, 40, 100, 160] or unseen", "extra"),
+        ("unseen [20, 40, 100, 160]", "extra"),
+        ("Unseen. [20, 40, 100, 160]", "extra"),
+        ("[20, -40, 100, 160]", ""),
+        ('{"x_min": 20, "y_min": 40, "x_max": 100, "y_max": 160}', ""),
+        ("the unseenly thing: [20, 40, 100, 160]", ""),
+    ],
+)
+def test_sums_ranges_and_two_answers_in_one_are_no_box(answer: str, reason: str) -> None:
+    assert read_box(answer, PX, (640, 480)).reason == reason
+
+
+def test_sums_and_ranges_are_no_point() -> None:
+    assert [read_point(answer, PX, (640, 480)).reason for answer in ("(10+20)", "(10-20)", "(10, 20)")] == [
+        "syntax",
+        "syntax",
+        "",
+    ]
