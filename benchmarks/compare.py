@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tetrathlon.benchmarks.files import load_results
-from tetrathlon.benchmarks.results import LEVEL, draws
+from tetrathlon.benchmarks.results import draws, interval
 
 
 def compare(first: Path, second: Path, policies: tuple[str, str] | None = None) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def _pair(one: Mapping[Any, Any], two: Mapping[Any, Any], first: str, second: st
                 "name": name,
                 "first": own["success"],
                 "second": other["success"],
-                "difference": _interval(point, gain),
+                "difference": interval(point, gain),
                 "improvement": _improvement(gain),
             }
         )
@@ -96,7 +96,7 @@ def _pair(one: Mapping[Any, Any], two: Mapping[Any, Any], first: str, second: st
         "policies": [first, second],
         "entries": entries,
         "overall": {
-            "difference": _interval(float(np.mean([entry["difference"]["mean"] for entry in entries])), mean),
+            "difference": interval(float(np.mean([entry["difference"]["mean"] for entry in entries])), mean),
             "improvement": float(np.mean([entry["improvement"] for entry in entries])),
         },
     }
@@ -104,11 +104,6 @@ def _pair(one: Mapping[Any, Any], two: Mapping[Any, Any], first: str, second: st
 
 def _improvement(gain: np.ndarray) -> float:
     return float(np.mean(gain > 0) + np.mean(gain == 0) / 2)
-
-
-def _interval(point: float, drawn: np.ndarray) -> dict[str, float]:
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return {"mean": point, "low": min(float(low), point), "high": max(float(high), point)}
 
 
 def show_comparison(found: Sequence[Mapping[str, Any]], console: Console) -> None:

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,20 +55,20 @@ class Logs:
         self.domain, self.episodes, self.seed = domain, episodes, seed
         self.makers: Mapping[str, Callable[[], list[Episode]]] = {
             "random": lambda: self._played("random"),
-            "medium": self.medium,
-            "expert": self.expert,
+            "medium": lambda: self.medium,
+            "expert": lambda: self.expert,
             "medium-replay": self.replay,
-            "mixed": lambda: self.medium()[: self.episodes // 2] + self.expert()[self.episodes // 2 :],
+            "mixed": lambda: self.medium[: self.episodes // 2] + self.expert[self.episodes // 2 :],
         }
 
-    @cache  # noqa: B019  # as long as the logs of a domain are made
+    @cached_property
     def medium(self) -> list[Episode]:
-        """Play the start."""
+        """What the start plays."""
         return self._played(self._start())
 
-    @cache  # noqa: B019
+    @cached_property
     def expert(self) -> list[Episode]:
-        """Play the expert."""
+        """What the expert plays."""
         return self._played("expert")
 
     def replay(self) -> list[Episode]:
@@ -91,7 +91,7 @@ class Logs:
 
     def _start(self) -> TrainablePolicy:
         domain = self.domain
-        own = {} if domain.name == "text" else {"seed": self.seed}
+        own = {"seed": self.seed} if domain.own_start else {}
         with closing(make(domain.env, **domain.kwargs)) as env:
             policy = make_policy(domain.policy, env, seed=self.seed, arguments={**domain.arguments, **own})
         assert isinstance(policy, TrainablePolicy)

@@ -46,6 +46,8 @@ class Domain:
     """Name of the start."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """With which it is made."""
+    own_start: bool = True
+    """Whether each seed has a start of its own."""
     greedy: bool = False
     """Whether the likeliest actions are looked at, not samples."""
     options: Mapping[str, Mapping[str, Any]]
@@ -62,6 +64,7 @@ DOMAINS = (
         env=f"{sums.__name__}:{sums.ID}",
         kwargs={},
         policy=f"{sums.__name__}:near",
+        own_start=False,
         options={
             "grpo": {"updates": 25, **_PAID},
             "ppo": {"updates": 25, **_PAID},
@@ -148,7 +151,7 @@ def _cell(domain: Domain, algorithm: str) -> Experiment:
         kwargs=domain.kwargs,
         policy=domain.policy,
         arguments=domain.arguments,
-        own_start=domain.name != "text",
+        own_start=domain.own_start,
         options=settings,
         updates=updates,
         test_every=max(updates // 5, 1),

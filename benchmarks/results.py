@@ -179,7 +179,7 @@ def _normalised(
     points = [own[i]["normalised"] for i in which]
     return {
         "mean": float(np.mean(points)),
-        "iqm": _spread(float(iqm(points)), iqm(scores, axis=0), len(which)),
+        "iqm": {**interval(float(iqm(points)), iqm(scores, axis=0)), "n": len(which)},
     }
 
 
@@ -198,9 +198,10 @@ def draws(r: Mapping[str, Any], seed: int) -> np.ndarray:
     return wins / sum(stratum["episodes"] for stratum in r["strata"])
 
 
-def _spread(point: float, drawn: np.ndarray, n: int) -> dict[str, Any]:
+def interval(point: float, drawn: np.ndarray) -> dict[str, float]:
+    """Return a value with the percentiles of its draws; the ends are moved to hold the value itself."""
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return {"mean": point, "low": min(float(low), point), "high": max(float(high), point), "n": n}
+    return {"mean": point, "low": min(float(low), point), "high": max(float(high), point)}
 
 
 def _mean_rate(rates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
