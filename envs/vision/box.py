@@ -28,6 +28,8 @@ from tetrathlon.envs.vision.things import COLORS, GROUNDS, SHAPES, Kind, near_mi
 
 _MOST_THINGS = 24
 _MOST_LAYOUTS = 50
+_WRITTEN = 1e-6
+"""By how much a box may fall short of an IoU of 1 for the digits that it is written in."""
 _STRETCHED = {"circle": "ellipse", "square": "rectangle"}
 """What shapes are called where their sides may differ."""
 
@@ -70,7 +72,7 @@ class Box(VisionBandit):
     * ``most``: with ``every``, how many there may be, from 2; default 3.
     * ``coordinates``: how boxes are written, ``"px"``, ``"unit"``, ``"k1000"``, ``"xywh"`` or ``"yxyx"`` (y first);
       default ``"px"``.
-    * ``threshold``: the least IoU of a right box, up to 1; default 0.5.
+    * ``threshold``: the least IoU of a right box, up to 1, where no more may be missing than digits take; default 0.5.
     * ``others``: how many other things there are at most; between none and so many are tried, and those that find no
       place are left out; default 5.
     * ``colors``, ``shapes``: how many of each there are; 2 or more; default 4 and 3.
@@ -115,7 +117,7 @@ class Box(VisionBandit):
             raise ValueError(f"coordinates must be one of {', '.join(map(repr, CONVENTIONS))}, got {coordinates!r}")
         self.coordinates = coordinates
         self._convention = convention(coordinates)
-        self.threshold = share("threshold", threshold, last=True)
+        self.threshold = min(share("threshold", threshold, last=True), 1 - _WRITTEN)
         self.others = whole("others", others, 0, _MOST_THINGS)
         self.colors = whole("colors", colors, 2, len(COLORS))
         self.shapes = whole("shapes", shapes, 2, len(SHAPES))
@@ -138,6 +140,12 @@ class Box(VisionBandit):
             raise ValueError(
                 f"things of {self.largest} cells are too large for {self.most} of them among {self.cells} cells and a "
                 f"threshold of {self.threshold:g}; make one of largest and most smaller, or cells or threshold larger"
+            )
+        if not self._grid.is_searchable(self.threshold):
+            raise ValueError(
+                f"things of {self.least} to {self.largest} cells, aspect {self.aspect:g} and a threshold of "
+                f"{self.threshold:g} leave too many boxes to find the best blind guess among; make largest, cells or "
+                "aspect smaller, or threshold larger"
             )
         self.words = (*self._make_words(), *self.words)
 

@@ -28,8 +28,8 @@ def iou(a: ArrayLike, b: ArrayLike) -> float:
         b: Another.
 
     Returns:
-        From 0 to 1; exactly 1 for a box and itself, exactly 0 where a box is empty or too large for its area to be
-        a float, where two boxes touch and where they are apart.
+        From 0 to 1; exactly 1 for a box and itself, exactly 0 where a box is empty or too large or small for its
+        area to be a float, where two boxes touch and where they are apart.
 
     Raises:
         ValueError: One is no four numbers.

@@ -11,7 +11,7 @@ from tetrathlon.envs.arguments import whole
 from tetrathlon.envs.grading.writing import integer
 from tetrathlon.envs.language.chance import Chance
 from tetrathlon.envs.vision.bandit import VisionBandit
-from tetrathlon.envs.vision.layout import covering, scattered
+from tetrathlon.envs.vision.layout import scattered
 from tetrathlon.envs.vision.scene import Bounds, Scene
 from tetrathlon.envs.vision.task import View, VisionTask
 from tetrathlon.envs.vision.things import COLORS, GROUNDS, SHAPES, Kind, near_miss
@@ -40,7 +40,8 @@ class Count(VisionBandit):
 
     ## Starting State
     The number is drawn first, uniform from ``least`` to ``most``, so that who does not look is right once in
-    ``most - least + 1`` times. Then the kinds, then the places.
+    ``most - least + 1`` times. Then the kinds, then the places. What is covered of a picture tells nothing of the
+    number: there are ``most`` covers of one size, and as many things beside them as if the number were another.
 
     ## Episode End
     Terminated after one step.
@@ -96,32 +97,45 @@ class Count(VisionBandit):
         other = chance.between(self.least, self.most - 1)
         other += other >= number
         kind = Kind(chance.pick(list(COLORS)[: self.colors]), chance.pick(SHAPES[: self.shapes]))
-        n = max(number, other) + chance.between(0, self.clutter)
+        clutter = chance.between(0, self.clutter)
         for _ in range(_MOST_LAYOUTS):
-            if (laid := self._laid(chance, kind, number, other, n)) is not None:
+            if (laid := self._laid(chance, kind, number, other, clutter)) is not None:
                 return laid
         raise ValueError(
-            f"{n} things of diameter {self.diameter} find no place; allow fewer (most, clutter) or smaller ones"
+            f"{self.most} things of diameter {self.diameter} and {clutter} others find no place, or what covers them "
+            "and what covers none of them; allow fewer (most, clutter) or smaller ones"
         )
 
     def matches(self, view: View, answer: str) -> bool:
         """Tell whether ``answer`` is the number."""
         return integer(answer) == int(view.answer)
 
-    def _laid(self, chance: Chance, kind: Kind, number: int, other: int, n: int) -> VisionTask | None:
-        area: Bounds = (0, 0, self.size, self.size)
+    def _laid(self, chance: Chance, kind: Kind, number: int, other: int, clutter: int) -> VisionTask | None:
+        # All places are alike, and how many there are has nothing to do with the number. The first are covered in the
+        # masked picture, those after them hold what is beside the covers.
         largest = max(self.diameter * self.size // 64, 3)
-        sides = [chance.between(largest - largest // 4, largest) for _ in range(n)]
-        boxes = scattered(chance, [(side, side) for side in sides], area)
-        if boxes is None or (hidden := covering(chance, boxes[:number], area, self.most)) is None:
+        n = self.most + max(self.most, clutter)
+        places = scattered(chance, [(largest, largest)] * n, (0, 0, self.size, self.size))
+        if places is None:
             return None
+        used = [*places[: max(number, other)], *places[self.most : self.most + clutter]]
+        boxes = [self._within(chance, place) for place in used]
+        decoys = chance.some(places[number:], self.most)
         ground = chance.pick(GROUNDS)
-        others = [near_miss(chance, kind, self.colors, self.shapes) for _ in range(n)]
+        others = [near_miss(chance, kind, self.colors, self.shapes) for _ in boxes]
 
         def view(count: int) -> View:
-            kinds = [kind if i < count else others[i] for i in range(n)]
+            kinds = [kind if i < count else others[i] for i in range(len(boxes))]
             marks = tuple(k.mark(box, f"thing {i}") for i, (k, box) in enumerate(zip(kinds, boxes, strict=True)))
             evidence = tuple(f"thing {i}" for i in range(count))
             return View(Scene(width=self.size, height=self.size, background=ground, marks=marks), str(count), evidence)
 
-        return VisionTask(f"How many {kind.plural()} are in the picture?", view(number), view(other), *hidden)
+        asked = f"How many {kind.plural()} are in the picture?"
+        return VisionTask(asked, view(number), view(other), places[: self.most], decoys)
+
+    def _within(self, chance: Chance, place: Bounds) -> Bounds:
+        """Draw how large a thing is, and where in its place."""
+        x, y, largest = round(place[0]), round(place[1]), round(place[2] - place[0])
+        side = chance.between(largest - largest // 4, largest)
+        x, y = (low + chance.between(0, largest - side) for low in (x, y))
+        return (x, y, x + side, y + side)

@@ -22,6 +22,8 @@ _HALVES = np.array(list(itertools.product((0, 1), repeat=4)), dtype=np.float64)
 _ROUNDING = 1e-12
 _DECIMALS = 6
 _FINEST = 1e-7
+_MOST_BOXES = 50_000
+"""Of a search for the best guess: some seconds."""
 _SIDES_MOST = 2
 """Of windows along a side, how many one box can touch."""
 
@@ -103,6 +105,10 @@ class Grid:
         """Tell whether the best guess can be so far from the edges that they take nothing from it."""
         return self._margin(threshold) + 1 + self.largest / threshold + (1 - threshold) * self.largest <= self.cells
 
+    def is_searchable(self, threshold: float) -> bool:
+        """Tell whether the best guess is found in seconds."""
+        return len(self.sizes) * (_reach(self.largest, threshold) + self.largest) ** 2 <= _MOST_BOXES
+
     def best(self, threshold: float) -> tuple[int, tuple[float, ...]]:
         """Return how many of the boxes one guess is right for at most, and such a guess, in cells.
 
@@ -165,7 +171,7 @@ def _best(sizes: tuple[tuple[int, int], ...], largest: int, threshold: float) ->
     into sixteen. Guesses that differ by whole cells, by a mirror or by a swap of the axes meet as many boxes: only
     one of them is looked at, with its upper left corner in the first cell.
     """
-    reach = math.ceil(largest / threshold) + 1  # a guess with a longer side is right for nothing
+    reach = _reach(largest, threshold)
     boxes = np.array(
         [(x, y, x + w, y + h) for w, h in sizes for x in range(1 - w, reach) for y in range(1 - h, reach)], np.float64
     ).T
@@ -188,6 +194,11 @@ def _best(sizes: tuple[tuple[int, int], ...], largest: int, threshold: float) ->
             count, guess = found, middle
         cubes += [(lows[i], side, left[met[i]]) for i in np.argsort(numbers) if numbers[i] > count]
     return count, tuple(guess.tolist())
+
+
+def _reach(largest: int, threshold: float) -> int:
+    """Return a length of which a guess with a longer side is right for nothing."""
+    return math.ceil(largest / threshold) + 1
 
 
 def _most(guesses: np.ndarray, boxes: np.ndarray, threshold: float) -> tuple[int, np.ndarray]:

@@ -64,23 +64,17 @@ def grown(box: Bounds, by: float, area: Bounds) -> Bounds:
     )
 
 
-def covering(
-    chance: Chance, evidence: Sequence[Bounds], area: Bounds, patches: int = 0
-) -> tuple[list[Bounds], list[Bounds]] | None:
+def covering(chance: Chance, evidence: Sequence[Bounds], area: Bounds) -> tuple[list[Bounds], list[Bounds]] | None:
     """Return boxes that cover the evidence, and as many of the same sizes that cover none of it.
 
     Args:
         chance: Where the places of the others come from.
-        evidence: Boxes around what must be seen.
+        evidence: Boxes around what must be seen; where their number is the answer, this tells it.
         area: The whole picture.
-        patches: How many boxes there are of each; those that the evidence does not need are elsewhere. At least one for
-            each part of the evidence: where their number is the answer, they must not tell it.
 
     Returns:
         Both lists, or None where no place was found.
     """
     covers = [grown(box, 1, area) for box in evidence]
-    n = max(patches, len(covers))
-    sizes = [(x2 - x1, y2 - y1) for x1, y1, x2, y2 in (covers[i % len(covers)] for i in range(n))]
-    decoys = scattered(chance, sizes, area, gap=0.0, taken=covers)
-    return None if decoys is None else ([*covers, *decoys[len(covers) :]], decoys)
+    decoys = scattered(chance, [(x2 - x1, y2 - y1) for x1, y1, x2, y2 in covers], area, gap=0.0, taken=covers)
+    return None if decoys is None else (covers, decoys)

@@ -48,10 +48,10 @@ class Page(Scene):
     """A picture of lines of text."""
 
     content: tuple[Any, ...]
-    """What was drawn by chance to make it; unlike the places of its marks nothing that a font library decides."""
+    """What stands there and how it is written, without its places, which a font library has a say in."""
 
     def as_data(self) -> list[Any]:
-        """See :meth:`Scene.as_data`: what stands where, whatever it looks like to the last bit."""
+        """See :meth:`Scene.as_data`: pictures of one content are in one split, wherever it stands in them."""
         covers = [list(mark.box) for mark in self.marks if isinstance(mark, Rectangle) and mark.tag == COVER_TAG]
         return [self.width, self.height, list(self.background), _listed(self.content), covers]
 
@@ -265,7 +265,7 @@ class OCR(VisionBandit):
                 marks=tuple(marks),
                 noise=self.noise,
                 noise_seed=seed,
-                content=(labels, shown, face, angle, color, self.font, self.noise, seed, places),
+                content=(labels, shown, face, angle, color, self.font, self.noise, seed),
             )
             return View(scene, text, (f"text {asked}",))
 

@@ -23,6 +23,7 @@ _MOST_LAYOUTS = 1_000
 _COLUMNS = "ABCDEFGH"
 _TARGET = "thing 0"
 _LEAST_DIAMETER = 4
+_LARGEST_CELL = 1024
 
 
 class Point(VisionBandit):
@@ -64,7 +65,7 @@ class Point(VisionBandit):
     * v0: first version.
 
     Raises:
-        ValueError: An argument is out of its range, or cells are too small.
+        ValueError: An argument is out of its range, or cells are too small or too large.
     """
 
     words = (
@@ -97,6 +98,11 @@ class Point(VisionBandit):
         self.fade = share("fade", fade)
         super().__init__(**kwargs)
         self.cell = self.size // self.cells
+        if self.cell > _LARGEST_CELL:
+            raise ValueError(
+                f"cells of {self.cell} pixels are larger than {_LARGEST_CELL}; make size {self.size} smaller, or cells "
+                f"{self.cells} more"
+            )
         largest = int(self.cell * self.diameter)
         if largest < _LEAST_DIAMETER:
             raise ValueError(
@@ -226,9 +232,11 @@ def _hits(shape: str, diameters: range, cell: int) -> np.ndarray:
     """Return the chance that a thing of a shape is at each pixel of its cell, float [cell, cell]."""
     chances = np.zeros((cell, cell))
     for diameter in diameters:
-        mask = _mask(shape, diameter)
         places = cell - diameter + 1
-        for y in range(places):
-            for x in range(places):
-                chances[y : y + diameter, x : x + diameter] += mask / places**2
+        counts = np.zeros((cell + 1, cell + 1), np.int64)  # of the mask's pixels left of and above each corner
+        counts[1 : diameter + 1, 1 : diameter + 1] = _mask(shape, diameter)
+        counts = counts.cumsum(axis=0).cumsum(axis=1)
+        counts[places + 1 :] -= counts[1:-places].copy()
+        counts[:, places + 1 :] -= counts[:, 1:-places].copy()
+        chances += counts[1:, 1:] / places**2
     return chances / len(diameters)

@@ -5,13 +5,14 @@ In it a place may be written as models do:
 
 - numbers in brackets, ``[20, 40, 100.5, 160]``, ``(0.45, 0.73)``, ``<box>(20,40),(100,160)</box>``,
   ``click(867, 789)``, or bare, where the answer is nothing else: ``867, 789``;
-- by name: ``click(x=867, y=789)``, ``{"x1": 20, "y1": 40, "x2": 100, "y2": 160}``, ``<point x="867" y="789">``;
+- by name: ``click(x=867, y=789)``, ``{"x1": 20, "y1": 40, "x2": 100, "y2": 160}``, ``<point x="867" y="789">``,
+  ``<points x1="867" y1="789">``;
 - in JSON, also in a code fence, on several lines, within other objects and in strings of one quote:
   ``[{"bbox_2d": [20, 40, 100, 160], "label": "cup"}]``.
 
-Words may stand around it, and lone numbers among them (``cup 2``); several numbers in a row may not, since nobody could
-tell which of them count. A bracket that holds a number and is none of the above spoils the whole answer, as does one
-bad box in a list: an answer is read as a whole or not at all.
+Words may stand around it, and lone numbers among them (``cup 2``, ``(confidence 0.9)``); several numbers in a row may
+not, since nobody could tell which of them count. A bracket that holds a number and is none of the above spoils the
+whole answer, as do one that was never opened and one bad box in a list: an answer is read as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -65,12 +66,17 @@ _CORNER_NAMES = (
 _SIZE_NAMES = (("x", "y", "width", "height"), ("x", "y", "w", "h"))
 _FENCE = re.compile(r"```[A-Za-z0-9_]{0,20}")
 _NUMBERED_TAG = re.compile(r"<(point|box|bbox)>([-+.,;\deE\s]*+)</\1>", re.ASCII | re.IGNORECASE)
-_ATTRIBUTES = re.compile(r"<(?:points?|box|bbox)\s([^<>]*+)>", re.IGNORECASE)
+_ATTRIBUTES = re.compile(r"<(points?|box|bbox)\s([^<>]*+)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b([a-z]\w{0,30})\s{0,8}=\s{0,8}["']?([^\s"'<>()/]{1,64})""", re.ASCII | re.IGNORECASE)
 _TWO_CORNERS = re.compile(rf"\(\s*+({NUMBER})\s*+,\s*+({NUMBER})\s*+\)\s*+,?+\s*+" * 2, re.ASCII)
+_LATEX = re.compile(r"\\([\[\]()])")
 _NUMBER_LIKE = r"(?<!\w)(?:\.?\d|nan\b|inf\b|infinity\b)"
 _OPEN = re.compile(r"[\[({]")
-_WORDS_IN_BRACKETS = re.compile(rf"[\[({{](?:(?!{_NUMBER_LIKE})[^\[\](){{}}])*+[\])}}]", re.IGNORECASE)
+_WORDS_IN_BRACKETS = re.compile(
+    rf"[\[({{](?:(?!{_NUMBER_LIKE})[^\[\](){{}}])*+[\])}}]|\([^\W\d][^\W\d]*+(?:[ ]{{1,4}}[^\W\d]++)*+[ ]{{1,4}}[\d.]{{1,12}}%?+\)",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(r"[\]}]")
 _ROW = re.compile(r"(?<![\w.])[-+]?\.?\d[\w.]*+[\s,;]++[-+]?\.?\d")
 _NAMED = re.compile(r"[:=]\s*+[-+.\d]")
 _UNSEEN = re.compile(r"\bunseen\b", re.IGNORECASE)
@@ -195,7 +201,7 @@ def _read(answer: str | None, convention: Convention, size: Size, kind: _Kind, m
 
 def _places(answer: str, kind: _Kind, depth: int = 0) -> list[tuple[float, ...]]:
     """Return the places of an answer."""
-    text = _FENCE.sub(" ", answer)
+    text = _LATEX.sub(r"\1", _FENCE.sub(" ", answer))
     if "<" in text:
         text = _ATTRIBUTES.sub(_attributes, _NUMBERED_TAG.sub(r" (\2) ", text))
     if kind.width == 4:
@@ -208,6 +214,8 @@ def _places(answer: str, kind: _Kind, depth: int = 0) -> list[tuple[float, ...]]
         if end < len(text.strip()) + 2:
             raise Malformed("syntax", "a bracket was never opened")
         values = [value]
+    elif _CLOSING.search(words):
+        raise Malformed("syntax", "a bracket was never opened")
     elif _ROW.search(words):
         raise Malformed("extra", "several numbers in a row beside it")
     elif _UNSEEN.search(words):
@@ -230,8 +238,12 @@ def _split(text: str) -> tuple[str, list[Value]]:
 
 def _attributes(tag: re.Match[str]) -> str:
     """Return the numbers among the attributes of a tag as named values."""
-    pairs = [f"{name}={value}" for name, value in _ATTRIBUTE.findall(tag[1]) if re.fullmatch(NUMBER, value)]
-    return f" ({', '.join(pairs)}) "
+    pairs = [(name.lower(), value) for name, value in _ATTRIBUTE.findall(tag[2]) if re.fullmatch(NUMBER, value)]
+    named = dict(pairs)
+    if tag[1].lower() == "points" and len(named) == len(pairs):
+        points = [f"(x={named[x]}, y={named[y]})" for x in named if x[0] == "x" and (y := f"y{x[1:]}") in named]
+        return f" ({', '.join(points)}) "
+    return f" ({', '.join(f'{name}={value}' for name, value in pairs)}) "
 
 
 def _collect(value: Value, kind: _Kind, depth: int) -> Iterator[tuple[float, ...]]:

@@ -57,7 +57,7 @@ class VisionTask(ToolTask):
     covers: tuple[Bounds, ...]
     """Boxes that hide the evidence of ``view``."""
     decoys: tuple[Bounds, ...]
-    """As many boxes of the same sizes that hide none of it."""
+    """As many boxes that hide none of it; but where the edge of the picture cuts one, they have the same sizes."""
 
     def __init__(
         self,

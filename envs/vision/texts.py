@@ -13,8 +13,9 @@ _WIDEST = 4
 def same_text(found: str | None, gold: str) -> bool:
     """Tell whether a text is the gold one, character by character.
 
-    Blanks around both do not count, and neither does how accents are composed (NFC). All else does: case, blanks
-    inside, and signs that only look alike, such as full-width digits.
+    Blanks around both do not count, and neither does how signs are composed (NFC, to which the signs of the units
+    kelvin, angstrom and ohm are letters). All else does: case, blanks inside, and signs that only look alike, such as
+    full-width digits.
 
     Args:
         found: A final answer, of any length and content; None: there is none.

@@ -360,11 +360,25 @@ def test_stretched_shapes_have_names_of_their_own() -> None:
         ({"aspect": 0.5}, "aspect must be a number from 1 to 4, got 0.5"),
         ({"overlap": 0.8}, "overlap must be at most 0.5, got 0.8"),
         ({"size": 100}, "size must be a multiple of the 32 cells, got 100"),
+        ({"size": 128, "cells": 128, "largest": 20, "aspect": 4}, "of 4 to 20 cells.* too many boxes to find the best"),
     ],
 )
 def test_wrong_arguments_are_named(kwargs: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         made(**kwargs)
+
+
+@pytest.mark.parametrize("coordinates", CONVENTIONS)
+def test_the_expert_is_right_where_boxes_must_be_exact(coordinates: str) -> None:
+    for kwargs in ({"size": 96}, {"size": 224, "every": True}):
+        env = made(coordinates=coordinates, threshold=1.0, **kwargs)
+        for seed in range(20):
+            env.reset(seed=seed)
+            assert env.step(env.expert_action())[1] == 1.0
+            env.reset(seed=seed)
+            gold = np.array(env.view.data["boxes"])
+            off = env._written((gold - np.array([0, 0, 0, 1e-2])).tolist())
+            assert env.step(f"<answer>{off}</answer>")[1] == 0.0
 
 
 def test_the_contract_holds_with_other_arguments() -> None:

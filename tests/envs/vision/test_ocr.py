@@ -282,3 +282,11 @@ def test_turns_are_counterclockwise() -> None:
     assert turned((1, 0), (0, 0), 90) == (0, -1)
     assert turned_box((0, 0, 4, 2), (0, 0), 90) == (0, -4, 2, 0)
     assert turned((5, 7), (5, 7), 33) == (5, 7)
+
+
+def test_alike_pictures_are_in_one_split() -> None:
+    seen: dict[str, set[bytes]] = {"train": set(), "test": set()}
+    for split, pictures in seen.items():
+        env = made(length=1, lines=1, size=32, split=split)
+        pictures |= {env.reset(seed=seed)[0]["image"].tobytes() for seed in range(1500)}
+    assert len(seen["train"]) > 500 and not seen["train"] & seen["test"]
