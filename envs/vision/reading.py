@@ -73,7 +73,8 @@ _LATEX = re.compile(r"\\([\[\]()])")
 _NUMBER_LIKE = r"(?<!\w)(?:\.?\d|nan\b|inf\b|infinity\b)"
 _OPEN = re.compile(r"[\[({]")
 _WORDS_IN_BRACKETS = re.compile(
-    rf"[\[({{](?:(?!{_NUMBER_LIKE})[^\[\](){{}}])*+[\])}}]|\([^\W\d][^\W\d]*+(?:[ ]{{1,4}}[^\W\d]++)*+[ ]{{1,4}}[\d.]{{1,12}}%?+\)",
+    rf"[\[({{](?:(?!{_NUMBER_LIKE})[^\[\](){{}}])*+[\])}}]"
+    r"|\([^\W\d]++(?:[ ]{1,4}[^\W\d]++)*+[ ]{1,4}[\d.]{1,12}%?+\)",  # a lone number behind words
     re.IGNORECASE,
 )
 _CLOSING = re.compile(r"[\]}]")
