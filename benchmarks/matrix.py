@@ -50,13 +50,16 @@ class Domain:
     """Whether each seed has a start of its own."""
     greedy: bool = False
     """Whether the likeliest actions are looked at, not samples."""
+    offline: str
+    """Which algorithm stands for offline RL: where a reward comes many tokens later, one that looks at how it ended,
+    since values that are learnt step by step need many updates for the way back."""
     options: Mapping[str, Mapping[str, Any]]
-    """Updates and options of each algorithm."""
+    """Updates and options of each family."""
 
 
 _PAID: Mapping[str, Any] = {"groups": 32, "group_size": 8, "lr": 1e-3, "epochs": 4}
 _ASKED: Mapping[str, Any] = {"beta": 1.0, "beta_decay": 0.0, "batch_size": 64}
-_LOG: Mapping[str, Any] = {"gamma": 1.0, "value_lr": 1e-3, "polyak": 0.05, "batch_size": 64}
+_LOG: Mapping[str, Any] = {"gamma": 1.0, "beta": 5.0, "lr": 1e-3, "value_lr": 1e-3, "batch_size": 64}
 
 DOMAINS = (
     Domain(
@@ -64,12 +67,13 @@ DOMAINS = (
         env=f"{sums.__name__}:{sums.ID}",
         kwargs={},
         policy=f"{sums.__name__}:near",
+        offline="iql",
         own_start=False,
         options={
             "grpo": {"updates": 25, **_PAID},
             "ppo": {"updates": 25, **_PAID},
             "dagger": {"updates": 25, **_ASKED, "episodes": 64, "steps": 10, "lr": 1e-3},
-            "iql": {"updates": 10, **_LOG, "episodes": 2048, "steps": 40, "lr": 1e-3, "beta": 5.0},
+            "offline": {"updates": 10, **_LOG, "episodes": 2048, "steps": 40, "polyak": 0.05},
         },
     ),
     Domain(
@@ -77,12 +81,13 @@ DOMAINS = (
         env=lookups.ENV,
         kwargs={**lookups.settings(2), "progress_weight": 0.5},
         policy=f"{lookups.__name__}:near",
+        offline="awr",
         arguments={"hops": 2},
         options={
             "grpo": {"updates": 16, **_PAID, "minibatches": 1, "entropy_coef": 0.01},
             "ppo": {"updates": 16, **_PAID, "minibatches": 1, "entropy_coef": 0.01, "credit": "turn"},
             "dagger": {"updates": 16, **_ASKED, "episodes": 32, "steps": 10, "lr": 1e-3},
-            "iql": {"updates": 10, **_LOG, "episodes": 1024, "steps": 25, "lr": 1e-3, "beta": 5.0},
+            "offline": {"updates": 6, **_LOG, "episodes": 2048, "steps": 25, "lam": 1.0, "value_steps": 25},
         },
     ),
     Domain(
@@ -90,19 +95,20 @@ DOMAINS = (
         env=SIGHTS["point"].env,
         kwargs=SIGHTS["point"].kwargs,
         policy="tetrathlon.benchmarks.sights:near",
+        offline="awr",
         arguments={"name": "point", "folder": "runs/sights"},
         options={
             "grpo": {"updates": 60, **_PAID, "minibatches": 1, "entropy_coef": 0.01, "decay": "linear"},
             "ppo": {"updates": 60, **_PAID, "minibatches": 1, "entropy_coef": 0.01, "decay": "linear"},
             "dagger": {"updates": 30, **_ASKED, "episodes": 64, "steps": 10, "lr": 1e-3},
-            "iql": {  # as many episodes as are played for GRPO and PPO
+            "offline": {  # as many episodes as are played for GRPO and PPO
                 "updates": 10,
                 **_LOG,
                 "episodes": 15_360,
                 "steps": 50,
+                "lam": 1.0,
+                "value_steps": 50,
                 "batch_size": 128,
-                "lr": 1e-3,
-                "beta": 10.0,
                 "decay": "cosine",
             },
         },
@@ -112,6 +118,7 @@ DOMAINS = (
         env=pushes.ENV,
         kwargs=pushes.SETTINGS,
         policy=f"{pushes.__name__}:near",
+        offline="iql",
         greedy=True,
         options={
             "grpo": {
@@ -134,7 +141,7 @@ DOMAINS = (
                 "gamma": 0.99,
             },
             "dagger": {"updates": 10, "beta": 0.5, "beta_decay": 0.8, "episodes": 15, "steps": 200, "lr": 1e-3},
-            "iql": {  # an advantage is a few hundredths of what an episode is paid
+            "offline": {  # an advantage is a few hundredths of what an episode is paid
                 "updates": 10,
                 "episodes": 3000,
                 "steps": 1000,
@@ -150,13 +157,13 @@ DOMAINS = (
 )
 
 
-def _cell(domain: Domain, algorithm: str) -> Experiment:
-    settings = dict(domain.options[algorithm])
+def _cell(domain: Domain, family: str) -> Experiment:
+    settings = dict(domain.options[family])
     updates: int = settings.pop("updates")
     return Experiment(
-        name=f"{domain.name}-{algorithm}",
-        what=f"{FAMILIES[algorithm]} in {domain.name}",
-        algorithm=algorithm,
+        name=f"{domain.name}-{family}",
+        what=f"{FAMILIES[family]} in {domain.name}",
+        algorithm=domain.offline if family == "offline" else family,
         env=domain.env,
         kwargs=domain.kwargs,
         policy=domain.policy,
@@ -171,9 +178,9 @@ def _cell(domain: Domain, algorithm: str) -> Experiment:
 
 
 CELLS: Mapping[str, Experiment] = {
-    cell.name: cell for domain in DOMAINS for cell in (_cell(domain, algorithm) for algorithm in FAMILIES)
+    cell.name: cell for domain in DOMAINS for cell in (_cell(domain, family) for family in FAMILIES)
 }
-"""By name: a domain and an algorithm."""
+"""By name: a domain and a family."""
 
 
 def run(
@@ -255,12 +262,13 @@ def _told(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     for name, cell in CELLS.items():
         if not (of_seed := list(runs.get(name, {}).values())):
             continue
-        domain, _, algorithm = name.partition("-")
+        domain, _, family = name.partition("-")
         gains = [run["after"]["success"] - run["before"]["success"] for run in of_seed]
         cells.append(
             {
                 "domain": domain,
-                "algorithm": algorithm,
+                "family": family,
+                "algorithm": cell.algorithm,
                 "env": cell.env,
                 "seeds": len(of_seed),
                 **{when: _pooled([run[when]["success"] for run in of_seed], cell) for when in ("before", "after")},
@@ -294,9 +302,9 @@ def _paired(gains: Sequence[float]) -> dict[str, float | None]:
 
 def _table(cells: Sequence[Mapping[str, Any]]) -> Table:
     table = Table("", *FAMILIES.values(), title="success on held-out instances, before and after")
-    known = {(cell["domain"], cell["algorithm"]): cell for cell in cells}
+    known = {(cell["domain"], cell["family"]): cell for cell in cells}
     for domain in DOMAINS:
-        row = [known.get((domain.name, algorithm)) for algorithm in FAMILIES]
+        row = [known.get((domain.name, family)) for family in FAMILIES]
         table.add_row(
             domain.name,
             *("" if cell is None else f"{cell['before']['mean']:.0%} -> {cell['after']['mean']:.0%}" for cell in row),

@@ -18,9 +18,9 @@ FAMILIES: Mapping[str, str] = {
     "grpo": "GRPO",
     "ppo": "PPO + GAE",
     "dagger": "DAgger",
-    "iql": "offline RL (IQL)",
+    "offline": "offline RL",
 }
-"""By the algorithm that stands for each."""
+"""What stands in the columns; which algorithm is offline RL differs by domain."""
 
 Cells = Mapping[tuple[str, str], Mapping[str, Any]]
 
@@ -42,7 +42,7 @@ def write_matrix_page(folder: Path, found: Mapping[str, Any]) -> None:
         folder: The folder.
         found: What ``results.json`` holds.
     """
-    cells: Cells = {(cell["domain"], cell["algorithm"]): cell for cell in found["cells"]}
+    cells: Cells = {(cell["domain"], cell["family"]): cell for cell in found["cells"]}
     domains = list(dict.fromkeys(domain for domain, _ in cells))
     body = [
         "<h1>The matrix</h1>",
@@ -69,14 +69,20 @@ def _head() -> list[str]:
 
 def _row(domain: str, cells: Cells) -> str:
     shown = []
-    for algorithm in FAMILIES:
-        cell = cells.get((domain, algorithm))
+    for family in FAMILIES:
+        cell = cells.get((domain, family))
         if cell is None:
             shown.append("<td>not run</td>")
             continue
         rates = " → ".join(f"{_rate(cell[when])} <small>{_reach(cell[when])}</small>" for when in ("before", "after"))
-        shown.append(f"<td>{rates}<br><small>gain {_gain(cell['gain'])}, {cell['seeds']} seeds</small></td>")
+        said = f"{_named(cell)}gain {_gain(cell['gain'])}, {cell['seeds']} seeds"
+        shown.append(f"<td>{rates}<br><small>{said}</small></td>")
     return f'<tr><th scope="row">{escape(domain)}</th>{"".join(shown)}</tr>'
+
+
+def _named(cell: Mapping[str, Any]) -> str:
+    """Return which algorithm a cell is of, where its column does not say so."""
+    return f"{cell['algorithm'].upper()}: " if cell["family"] == "offline" else ""
 
 
 def _rate(told: Mapping[str, float]) -> str:
@@ -95,15 +101,15 @@ def _gain(told: Mapping[str, float | None]) -> str:
 
 def _figure(domain: str, cells: Cells) -> Figure:
     drawn = []
-    for algorithm, family in FAMILIES.items():
-        if (cell := cells.get((domain, algorithm))) is None:
+    for family, title in FAMILIES.items():
+        if (cell := cells.get((domain, family))) is None:
             continue
         looks = [{look["updates"]: look["success"] for look in run} for run in cell["test"]]
         at = sorted(set.intersection(*map(set, looks)))
         values = np.array([[run[update] for update in at] for run in looks])
         mean = values.mean(axis=0)
         done = np.array(at, dtype=np.float64) / max(at)  # budgets differ in updates, not in what they may cost
-        drawn.append(Curve(family, 100 * done, mean, mean, values.min(axis=0), values.max(axis=0)))
+        drawn.append(Curve(title, 100 * done, mean, mean, values.min(axis=0), values.max(axis=0)))
     return Figure(
         title=domain,
         axis="success in %",
@@ -114,7 +120,7 @@ def _figure(domain: str, cells: Cells) -> Figure:
 
 
 def _cost(cell: Mapping[str, Any]) -> str:
-    name = f"{cell['domain']}, {FAMILIES[cell['algorithm']]}"
+    name = f"{cell['domain']}, {FAMILIES[cell['family']]}"
     numbers = (cell["episodes"], cell["labels"], cell["cpu_seconds"])
     return f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{number:,.0f}</td>" for number in numbers)}</tr>'
 
@@ -135,12 +141,12 @@ def _markdown(found: Mapping[str, Any], cells: Cells, domains: Sequence[str]) ->
     lines = [f"| | {' | '.join(FAMILIES.values())} |", f"|---{'|---' * len(FAMILIES)}|"]
     for domain in domains:
         row = []
-        for algorithm in FAMILIES:
-            cell = cells.get((domain, algorithm))
+        for family in FAMILIES:
+            cell = cells.get((domain, family))
             if cell is None:
                 row.append("not run")
                 continue
             rates = " → ".join(f"{_rate(cell[when])} {_reach(cell[when])}" for when in ("before", "after"))
-            row.append(f"{rates}, gain {_gain(cell['gain'])}")
+            row.append(f"{_named(cell)}{rates}, gain {_gain(cell['gain'])}")
         lines.append(f"| {domain} | {' | '.join(row)} |")
     return "\n".join([f"# Matrix, version {found['version']}", "", _READ, "", *lines, "", _BANDIT, ""])
