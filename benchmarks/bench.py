@@ -174,7 +174,7 @@ class _Bench:
                     console.print(f"a damaged cell is played again: {fault}", markup=False, highlight=False)
                     self.ledger.drop(cell)
                 waiting[policy].append(cell)
-        total = sum(self._length(cell) for cells in waiting.values() for cell in cells)
+        total = sum(self._length(cell) * cell.entry.samples for cells in waiting.values() for cell in cells)
         with _progress(console) as progress:
             bar = progress.add_task("", total=total)
             for policy in self.order:
@@ -262,6 +262,7 @@ class _Bench:
             label=cell.policy,
             kwargs=dict(entry.kwargs),
             episodes=self._length(cell),
+            samples=entry.samples,
             split=entry.split,
             seed=cell.seed,
             out=self.ledger.unfinished(cell),

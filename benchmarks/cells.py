@@ -148,7 +148,7 @@ class Ledger:
         try:
             result = self.result(cell)
             row(cell.entry, cell.policy, [result], [cell.slug])  # what it is for, hence what it must hold
-            expected = result["episodes"] - result["crashes"]["count"]
+            expected = result["episodes"] * cell.entry.samples - result["crashes"]["count"]
             with open(folder / "episodes.jsonl", "rb") as lines:
                 whole = sum(line.endswith(b"\n") for line in lines)
         except (FileNotFoundError, NotADirectoryError) as error:

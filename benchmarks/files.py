@@ -44,6 +44,8 @@ _ROW: Mapping[str, Any] = {
     "lengths": {"unit": str, "success": _NUMBER | None, "failure": _NUMBER | None},
     "tokens": _NUMBER | None,
     "costs": dict,
+    "samples": int,
+    "pass_at": dict,
     "dependence": dict | None,
     "stop_reasons": dict,
     "grader_errors": int,

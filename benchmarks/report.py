@@ -12,7 +12,7 @@ from tetrathlon.benchmarks import plots
 from tetrathlon.benchmarks.excerpt import escape, excerpt, line, visible
 from tetrathlon.benchmarks.page import dot, facts, page, table
 from tetrathlon.benchmarks.report_run import Run
-from tetrathlon.benchmarks.report_tables import costs, looks
+from tetrathlon.benchmarks.report_tables import costs, looks, passes
 from tetrathlon.benchmarks.results import CEILING, FLOOR
 from tetrathlon.benchmarks.table import means
 from tetrathlon.benchmarks.view import Pictures, episode_html, write_view
@@ -42,6 +42,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
         f'<h2 id="table">Success by environment</h2>{_table(run)}{_footnote(run)}',
         f'<h2 id="plots">Plots</h2><div class="plots">{_plots(run)}</div>',
         f'<h2 id="stops">How episodes ended</h2>{_stops(run)}',
+        passes(run),
         costs(run),
         looks(run),
         f'<h2 id="samples">Sample episodes</h2>{_samples(run)}',

@@ -1,4 +1,4 @@
-"""Tables of a report that only some domains have: costs of robots, and what answers to pictures depend on."""
+"""Tables of a report that only some entries have: pass@k, costs of robots, what answers to pictures depend on."""
 
 from __future__ import annotations
 
@@ -26,6 +26,30 @@ _SAID = (
     "be seen, and gives the covered answer all the same. What as much cover elsewhere takes away (0 of one who looks "
     "at the evidence). The answer without any picture, and how often the best policy is right that never looks."
 )
+
+
+def passes(run: Run) -> str:
+    """Return the section on how often one of several samples is right, where several were drawn."""
+    found = [
+        (name, policy, row)
+        for name in run.names
+        for policy in run.policies
+        if (row := run.by.get((name, policy))) is not None and row["samples"] > 1
+    ]
+    if not found:
+        return ""
+    ks = sorted({int(k) for _, _, row in found for k in row["pass_at"]})
+    rows = []
+    for name, policy, row in found:
+        told = [row["pass_at"].get(str(k)) for k in ks]
+        shares = "".join(f'<td class="n">{"" if share is None else f"{100 * share:.0f}"}</td>' for share in told)
+        rows.append(
+            f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}</td>'
+            f"<td>{dot(run.series[policy])}{escape(line(policy, 24))}</td>{shares}</tr>"
+        )
+    head = ['<th class="k"></th><th>environment</th><th>policy</th>', *(f'<th class="n">pass@{k}</th>' for k in ks)]
+    said = "In %: the unbiased chance that one of k samples of an instance is right (Chen et al., 2021)."
+    return f'<h2 id="passes">Several samples</h2>{table(head, [("", rows)])}<p class="note">{said}</p>'
 
 
 def costs(run: Run) -> str:

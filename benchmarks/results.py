@@ -47,6 +47,8 @@ def row(entry: Entry, policy: str, cells: Sequence[Mapping[str, Any]], slugs: Se
         "metric": entry.metric,
         "seeds": [cell["seed"] for cell in cells],
         "success": rate(sum(wins), len(every), distinct(every)),
+        "samples": entry.samples,
+        "pass_at": {k: weighted([cell["pass_at"].get(k) for cell in cells], counts) for k in cells[0]["pass_at"]},
         "strata": [
             {"successes": won, "episodes": len(listed), "distinct": distinct(listed)}
             for won, listed in zip(wins, outcomes, strict=True)
@@ -68,7 +70,7 @@ def row(entry: Entry, policy: str, cells: Sequence[Mapping[str, Any]], slugs: Se
         "stop_reasons": dict(sum((Counter(cell["stop_reasons"]) for cell in cells), Counter())),
         "grader_errors": sum(cell["grader_errors"] for cell in cells),
         "crashes": sum(cell["crashes"]["count"] for cell in cells),
-        "episodes": sum(cell["episodes"] for cell in cells),
+        "episodes": sum(cell["episodes"] for cell in cells) * entry.samples,
         "seconds": sum(cell["seconds"] for cell in cells),
         "cpu_seconds": sum(cell["cpu_seconds"] for cell in cells),
         "cells": list(slugs),

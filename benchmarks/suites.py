@@ -28,7 +28,10 @@ class Entry:
     metric: str = "success"
     """What is measured; success rates are the only one so far."""
     episodes: int = 32
-    """Episodes a seed."""
+    """Instances a seed."""
+    samples: int = 1
+    """Episodes an instance. With more than one they are sampled and pass@k is told, else a policy does what it takes
+    for the best. Of pictures there is one: on it is measured what answers depend on."""
     seeds: tuple[int, ...] = (0,)
     """Added to the run's seed; each is an evaluation of its own, and a stratum of the bootstrap."""
 
@@ -37,6 +40,10 @@ class Entry:
             raise ValueError(f"metric of {self.name!r} must be one of {METRICS}, got {self.metric!r}")
         if self.episodes < 1:
             raise ValueError(f"episodes of {self.name!r} must be at least 1, got {self.episodes!r}")
+        if self.samples < 1 or (self.samples > 1 and self.domain == "vision"):
+            raise ValueError(
+                f"samples of {self.name!r} must be at least 1, and 1 in the domain vision, got {self.samples!r}"
+            )
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds of {self.name!r} must be different integers, got {self.seeds!r}")
         if "split" in self.kwargs:  # it would win over the split that the report names
@@ -78,7 +85,10 @@ class Suite:
     def digest(self) -> str:
         """A hash of its entries: two runs of one digest asked the same."""
         return fingerprint(
-            [[e.name, e.env, dict(e.kwargs), e.split, e.metric, e.episodes, list(e.seeds)] for e in self.entries]
+            [
+                [e.name, e.env, dict(e.kwargs), e.split, e.metric, e.episodes, e.samples, list(e.seeds)]
+                for e in self.entries
+            ]
         )[:16]
 
     def of(self, domains: Iterable[str] | None) -> tuple[Entry, ...]:
@@ -103,8 +113,9 @@ _SHORT: Mapping[str, Any] = {"answer_format": "plain", "max_tokens": 12}
 """A 135M model loses the thread in long replies, and these answers are a word or a number."""
 
 
-def _text(name: str, env: str, **kwargs: Any) -> Entry:
-    return Entry(name=name, env=f"tetrathlon/{env}", kwargs={**_SHORT, **kwargs}, episodes=_EPISODES)
+def _text(name: str, env: str, *, episodes: int = _EPISODES, samples: int = 1, **kwargs: Any) -> Entry:
+    shape: Mapping[str, Any] = {"episodes": episodes, "samples": samples}
+    return Entry(name=name, env=f"tetrathlon/{env}", kwargs={**_SHORT, **kwargs}, **shape)
 
 
 def _long(name: str, env: str, episodes: int, **kwargs: Any) -> Entry:
@@ -131,11 +142,11 @@ def _robot(name: str, env: str, **kwargs: Any) -> Entry:
 
 QUICK = Suite(
     name="quick",
-    version=5,
+    version=6,
     # Shots where they help SmolLM2-135M-Instruct to answer at all; in sums it copies the answers shown.
     entries=(
         _text("1-digit sums", "Arithmetic-v0", digits=1),
-        _text("1-digit + and -", "Arithmetic-v0", digits=1, operators="+-"),
+        _text("1-digit + and -", "Arithmetic-v0", episodes=16, samples=4, digits=1, operators="+-"),
         _text("2-digit sums", "Arithmetic-v0", digits=2, shots=4),
         _text("copy", "Symbolic-v0", operations=["copy"], shots=4, max_tokens=16),
         _text("reverse", "Symbolic-v0", operations=["reverse"], length=3, shots=4, max_tokens=12),
@@ -170,8 +181,9 @@ QUICK = Suite(
 it can: a language model has no business with a robot, nor what is cloned on the spot with sums in words."""
 
 
-def _standard(name: str, env: str, episodes: int = 200, **kwargs: Any) -> Entry:
-    return Entry(name=name, env=f"tetrathlon/{env}", kwargs=kwargs, episodes=episodes, seeds=(0, 1, 2))
+def _standard(name: str, env: str, episodes: int = 200, *, samples: int = 1, **kwargs: Any) -> Entry:
+    shape: Mapping[str, Any] = {"episodes": episodes, "samples": samples, "seeds": (0, 1, 2)}
+    return Entry(name=name, env=f"tetrathlon/{env}", kwargs=kwargs, **shape)
 
 
 STANDARD = Suite(
@@ -181,9 +193,9 @@ STANDARD = Suite(
         _standard("arithmetic", "Arithmetic-v0"),
         _standard("symbols", "Symbolic-v0"),
         _standard("letters", "LetterCount-v0"),
-        _standard("countdown", "Countdown-v0"),
-        _standard("word problems", "Math-v0"),
-        _standard("functions", "Code-v0"),
+        _standard("countdown", "Countdown-v0", 100, samples=8),
+        _standard("word problems", "Math-v0", 100, samples=8),
+        _standard("functions", "Code-v0", 100, samples=8),
         _standard("instructions", "Format-v0", count=3),
         *(
             _standard(task.replace("_", " "), "ReasoningGym-v0", task=task)

@@ -255,7 +255,7 @@ def cell(successes: list[bool], tasks: list[str | None] | None = None, **others:
     facts = {
         "outcomes": [{"task": t, "success": s} for t, s in zip(tasks, successes, strict=True)],
         "seed": 0, "reward": {"mean": 0.5}, "reward_terms": {"correct": 0.5}, "costs": {}, "tokens": None, "steps": 1.0,
-        "dependence": None,
+        "dependence": None, "pass_at": {"1": sum(successes) / max(len(successes), 1)},
         "lengths": {"unit": "characters", "success": 4.0, "failure": None}, "stop_reasons": {"answered": 2},
         "grader_errors": 0, "crashes": {"count": 0}, "episodes": len(successes), "seconds": 1.0, "cpu_seconds": 1.0,
     }  # fmt: skip
@@ -268,6 +268,24 @@ def test_an_instance_that_was_asked_twice_counts_once_in_the_interval() -> None:
     twice = row(entry, "p", [cell([True, True, False, False], ["a", "a", "b", "b"])], ["x"])
     assert twice["success"] == {**once["success"], "n": 4}
     assert rate(0, 0, 0) == {"mean": None, "low": None, "high": None, "n": 0, "distinct": 0}
+
+
+def test_several_samples_of_an_instance_tell_pass_at_k(tmp_path: Path) -> None:
+    sums = {"digits": 3, "answer_format": "plain", "max_tokens": 4}
+    entry = Entry(name="sums", env="tetrathlon/Arithmetic-v0", kwargs=sums, episodes=5, samples=4)
+    suite = Suite(name="several", version=1, entries=(entry,), policies=("random", "expert"))
+    results, _ = run(tmp_path, suite)
+    rows = {row["policy"]: row for row in results["entries"]}
+    assert rows["expert"]["pass_at"] == {"1": 1.0, "2": 1.0, "4": 1.0}
+    assert (rows["expert"]["success"]["n"], rows["expert"]["success"]["distinct"]) == (20, 5)
+    assert rows["random"]["samples"] == 4 and rows["random"]["pass_at"]["1"] == rows["random"]["success"]["mean"]
+    page = (tmp_path / "report.html").read_text()
+    assert 'id="passes"' in page and '<th class="n">pass@4</th>' in page
+    found = row(entry, "p", [cell([True], pass_at={"1": 0.5}), cell([True] * 3, pass_at={"1": 0.1})], ["x", "y"])
+    assert found["pass_at"]["1"] == pytest.approx(0.2)  # by episodes
+    for domain, samples in (("Arithmetic", 0), ("Count", 2)):
+        with pytest.raises(ValueError, match="samples of 'x' must be at least 1, and 1 in the domain vision"):
+            Entry(name="x", env=f"tetrathlon/{domain}-v0", samples=samples)
 
 
 def test_dependence_is_pooled_by_instances() -> None:

@@ -151,6 +151,7 @@ def a_row(name: str, policy: str, slug: str, successes: int) -> dict[str, Any]:
         "name": name, "env": "other/<i>Env</i>-v0", "kwargs": {"text": "</td><script>"}, "domain": "other",
         "policy": policy, "success": rate(successes, 12, 12), "reward": 0.1, "reward_terms": {}, "tokens": 7.5,
         "costs": {"<b>hit</b>": dict.fromkeys(COST_KEYS, 0.25), "total": dict.fromkeys(COST_KEYS, 0.25)},
+        "samples": 4, "pass_at": {"1": 0.25, "4": 0.6},
         "dependence": {"instances": 12, **dict.fromkeys(LOOKS, 0.375)},
         "strata": [{"successes": successes, "episodes": 12, "distinct": 12}], "steps": 1.0, "episodes": 12,
         "lengths": {"unit": "tokens", "success": 3.0, "failure": 9.0 if successes < 12 else None},
