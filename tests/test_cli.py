@@ -591,6 +591,27 @@ def test_record_a_minari_dataset(
         assert (one.seed, one.env, len(one)) == (two.seed, "CartPole-v1", len(two))
         assert np.array_equal(one.final_observation, two.final_observation)
         assert all(np.array_equal(a.observation, b.observation) for a, b in zip(one.steps, two.steps, strict=True))
+    train = (
+        "train",
+        "awr",
+        "CartPole-v1",
+        "--policy",
+        "control",
+        "--steps",
+        "5",
+        "--value-steps",
+        "2",
+        "--updates",
+        "1",
+    )
+    assert main([*train, "--log", "minari:pole/random-v0", "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])["dataset"] == sum(
+        map(len, theirs)
+    )
+    assert "there is no Minari dataset 'pole/expert-v0'" in fails(
+        capsys, *train, "--log", "minari:pole/expert-v0", "--out", str(tmp_path / "other")
+    )
     assert "there is a dataset 'pole/random-v0'" in fails(capsys, *words, "6")
     assert "such as 'push/expert-v0', its folders of two letters or more, got 'pole'" in fails(
         capsys, *words[:-2], "pole"

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from tetrathlon.agents.trainable import TrainablePolicy
     from tetrathlon.algos.callbacks import Callback
     from tetrathlon.algos.tracking import Tracker
+    from tetrathlon.envs.episode import Episode
 
 _SHOWN = (
     *("success", "episode_reward", "bc_loss", "agreement", "queries", "entropy"),
     *("kl_old", "clip_fraction", "pairs", "accuracy", "margin", "grad_norm", "cut", "useful_groups"),
 )
 _SHOWN_EPISODES = 12
+_MINARI = "minari:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,12 +223,12 @@ class TrainImitator(Train):
 
     expert: Annotated[str, tyro.conf.arg(metavar="NAME")] = "expert"
     """Who is imitated: expert (the environment's own), or any other policy by its name."""
-    demonstrations: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
-    """Folder of episodes, as tetrathlon record writes it; default: the expert plays some."""
+    demonstrations: Annotated[str | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
+    """Folder of episodes, as tetrathlon record writes it, or minari:ID; default: the expert plays some."""
 
     def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
         expert = None if self.expert == "expert" else self._named(self.expert, env_id, kwargs, seed)
-        return {"expert": expert, "demonstrations": self.demonstrations}
+        return {"expert": expert, "demonstrations": _played(self.demonstrations)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,12 +252,21 @@ class TrainDAgger(TrainImitator):
 class TrainFromLog(Train):
     """Train a policy on a log of episodes."""
 
-    log: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
-    """Folder of episodes, as tetrathlon record writes it, by whomever they were played; default: the policy plays
-    some."""
+    log: Annotated[str | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
+    """Folder of episodes, as tetrathlon record writes it, or minari:ID, by whomever they were played; default: the
+    policy plays some."""
 
     def _others(self, env_id: str, kwargs: dict[str, Any], seed: int) -> dict[str, Any]:
-        return {"log": self.log}
+        return {"log": _played(self.log)}
+
+
+def _played(named: str | None) -> str | list[Episode] | None:
+    """Return episodes that somebody played: those of a Minari dataset that is on this machine, else their folder."""
+    if named is None or not named.startswith(_MINARI):
+        return named
+    from tetrathlon.envs.minari import load_minari
+
+    return load_minari(named.removeprefix(_MINARI))
 
 
 @dataclass(frozen=True, kw_only=True)
