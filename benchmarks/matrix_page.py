@@ -22,6 +22,7 @@ FAMILIES: Mapping[str, str] = {
 }
 """What stands in the columns; which algorithm is offline RL differs by domain."""
 
+_COSTS = ("Episodes played", "Labels asked", "CPU seconds")
 Cells = Mapping[tuple[str, str], Mapping[str, Any]]
 
 _BANDIT = (
@@ -50,10 +51,13 @@ def write_matrix_page(folder: Path, found: Mapping[str, Any]) -> None:
         table(_head(), [("", [_row(domain, cells) for domain in domains])]),
         f"<p>{escape(_BANDIT)}</p>",
         '<h2 id="curves">Learning curves</h2><div class="plots">',
-        *(f"<figure>{plots.curves(_figure(domain, cells), f'Success in {domain}')}</figure>" for domain in domains),
+        *(_curves(domain, cells) for domain in domains),
         '</div><h2 id="cost">What it cost</h2>',
         table(
-            [f"<th>{name}</th>" for name in ("", "Episodes played", "Labels asked", "CPU seconds")],
+            [
+                "<th></th>",
+                *(f'<th class="n">{name}</th>' for name in ("Episodes played", "Labels asked", "CPU seconds")),
+            ],
             [("", [_cost(cell) for cell in found["cells"]])],
         ),
         '<h2 id="repeat">How to repeat it</h2>',
@@ -74,10 +78,16 @@ def _row(domain: str, cells: Cells) -> str:
         if cell is None:
             shown.append("<td>not run</td>")
             continue
-        rates = " → ".join(f"{_rate(cell[when])} <small>{_reach(cell[when])}</small>" for when in ("before", "after"))
-        said = f"{_named(cell)}gain {_gain(cell['gain'])}, {cell['seeds']} seeds"
-        shown.append(f"<td>{rates}<br><small>{said}</small></td>")
+        before, after = (f"{_rate(cell[when])} <small>{_reach(cell[when])}</small>" for when in ("before", "after"))
+        gain = f"{_named(cell)}gain {_gain(cell['gain'])}"
+        parts = (f"{before} →", after, f"<small>{gain},</small>", f"<small>{cell['seeds']} seeds</small>")
+        shown.append(f"<td>{' '.join(map(_whole, parts))}</td>")
     return f'<tr><th scope="row">{escape(domain)}</th>{"".join(shown)}</tr>'
+
+
+def _whole(markup: str) -> str:
+    """Return markup that no line break parts."""
+    return f'<span style="white-space: nowrap">{markup}</span>'
 
 
 def _named(cell: Mapping[str, Any]) -> str:
@@ -99,6 +109,12 @@ def _gain(told: Mapping[str, float | None]) -> str:
     return f"{100 * (told['mean'] or 0):+.0f} [{100 * told['low']:+.0f}, {100 * told['high']:+.0f}]"
 
 
+def _curves(domain: str, cells: Cells) -> str:
+    figure = _figure(domain, cells)
+    drawn = plots.curves(figure, f"Success in {domain}", along="updates in % of the budget")
+    return f"<figure>{drawn}<figcaption><strong>{escape(domain)}</strong>. {escape(figure.look)}</figcaption></figure>"
+
+
 def _figure(domain: str, cells: Cells) -> Figure:
     drawn = []
     for family, title in FAMILIES.items():
@@ -113,7 +129,7 @@ def _figure(domain: str, cells: Cells) -> Figure:
     return Figure(
         title=domain,
         axis="success in %",
-        look="Means over seeds, from the lowest to the highest of them; updates are told in % of the cell's budget.",
+        look="Means over seeds, from the lowest to the highest of them.",
         curves=tuple(drawn),
         is_share=True,
     )
@@ -122,7 +138,8 @@ def _figure(domain: str, cells: Cells) -> Figure:
 def _cost(cell: Mapping[str, Any]) -> str:
     name = f"{cell['domain']}, {FAMILIES[cell['family']]}"
     numbers = (cell["episodes"], cell["labels"], cell["cpu_seconds"])
-    return f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{number:,.0f}</td>" for number in numbers)}</tr>'
+    shown = "".join(f'<td class="n">{number:,.0f}</td>' for number in numbers)
+    return f'<tr><th scope="row">{escape(name)}</th>{shown}</tr>'
 
 
 def _facts(found: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

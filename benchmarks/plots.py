@@ -160,7 +160,7 @@ def cost(points: Sequence[Mapping[str, Any]], policies: Sequence[str]) -> str:
     return _svg(draw, 9, "Success against seconds an episode", 0.6)
 
 
-def curves(figure: Figure, title: str) -> str:
+def curves(figure: Figure, title: str, *, along: str = "update") -> str:
     """Draw what a training run told of itself over its updates.
 
     What was told is drawn faintly, its moving mean on top. Of a long run the faint part is a band from the lowest to
@@ -169,6 +169,7 @@ def curves(figure: Figure, title: str) -> str:
     Args:
         figure: At most six curves.
         title: What to call it, as no other figure of the page is called.
+        along: What the axis from left to right is.
 
     Returns:
         An ``<svg>`` element.
@@ -210,7 +211,7 @@ def curves(figure: Figure, title: str) -> str:
             axes.set_ylim(bottom=figure.least)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axes.set_xlabel("update")
+        axes.set_xlabel(along)
         axes.set_ylabel(_plain(figure.axis) + (" (log scale)" if figure.log else ""))
         axes.grid(color=_FAINT, lw=0.6)
         if len(figure.curves) > 1:
