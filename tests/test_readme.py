@@ -113,7 +113,7 @@ def test_rows_of_preferences_name_options_and_metrics_that_exist() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_and_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    for line in re.findall(r"^tetrathlon train .*", text, re.MULTILINE):
+    for line in re.findall(r"(?:^|`)(tetrathlon train [a-z][^`\n]*)", text, re.MULTILINE):
         command, words = train_command(shlex.split(line, comments=True)[2:])
         options = {f"--{field.name.replace('_', '-')}" for field in fields(command)}
         assert {word for word in words if word.startswith("--")} <= options, line
