@@ -83,3 +83,34 @@ def test_pictures_are_looked_at_with_their_twins(tmp_path: Path, monkeypatch: py
     found = json.loads((tmp_path / "out/seen.json").read_text())
     assert {"success", "twin", "pair"} <= set(found["runs"][0]["before"])
     assert 0 <= found["summary"]["pair_after"] <= 1 and 0 <= found["summary"]["pair_before"] <= 1
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_seeds_have_starts_of_their_own_where_that_is_asked(
+    own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[dict[str, Any]] = []
+    make = learning.make_policy
+
+    def noted(name: str, env: Any, **options: Any) -> Any:
+        made.append(dict(options["arguments"]))
+        options["arguments"] = {key: value for key, value in options["arguments"].items() if key != "seed"}
+        return make(name, env, **options)
+
+    monkeypatch.setattr(learning, "make_policy", noted)
+    started = Experiment(
+        name="sums",
+        what="sums",
+        algorithm="grpo",
+        env="tetrathlon/Arithmetic-v0",
+        kwargs={"answer_format": "plain", "max_tokens": 2},
+        policy="char",
+        own_start=own,
+        options={"groups": 2, "group_size": 2},
+        updates=1,
+        test_every=1,
+        test_episodes=2,
+    )
+    for seed in (0, 3):
+        learning.train(started, seed, tmp_path / str(seed))
+    assert [arguments.get("seed") for arguments in made] == ([0, 3] if own else [None, None])
