@@ -22,8 +22,8 @@ _HALVES = np.array(list(itertools.product((0, 1), repeat=4)), dtype=np.float64)
 _ROUNDING = 1e-12
 _DECIMALS = 6
 _FINEST = 1e-7
-_MOST_BOXES = 50_000
-"""Of a search for the best guess: some seconds."""
+_MOST_PAIRS = 12_000_000
+"""Of cubes of guesses and boxes, with which a search for the best guess begins: some ten seconds."""
 _SIDES_MOST = 2
 """Of windows along a side, how many one box can touch."""
 
@@ -107,7 +107,8 @@ class Grid:
 
     def is_searchable(self, threshold: float) -> bool:
         """Tell whether the best guess is found in seconds."""
-        return len(self.sizes) * (_reach(self.largest, threshold) + self.largest) ** 2 <= _MOST_BOXES
+        reach = _reach(self.largest, threshold)
+        return math.comb(reach + 1, 2) * len(self.sizes) * (reach + self.largest) ** 2 <= _MOST_PAIRS
 
     def best(self, threshold: float) -> tuple[int, tuple[float, ...]]:
         """Return how many of the boxes one guess is right for at most, and such a guess, in cells.
