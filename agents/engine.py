@@ -124,6 +124,10 @@ class TorchEngine:
         """Where the model is."""
         return next(self.model.parameters()).device
 
+    def reseed(self, seed: int) -> None:
+        """Begin the stream of samples anew."""
+        self._generator.manual_seed(seed)
+
     def get_state(self) -> Tensor:
         """Return where the stream of samples is."""
         return self._generator.get_state()

@@ -249,9 +249,11 @@ class _Bench:
 
     def _measure(self, cell: Cell, tick: Callable[[Episode], None]) -> None:
         entry = cell.entry
-        if cell.policy.startswith(_AT_ONCE):
-            shutil.rmtree(self.ledger.unfinished(cell), ignore_errors=True)
         player: str | Policy = self.made.get(cell.policy, cell.policy)
+        if cell.policy.startswith(_AT_ONCE) or entry.samples > 1:
+            shutil.rmtree(self.ledger.unfinished(cell), ignore_errors=True)
+        if (reseed := getattr(getattr(player, "engine", None), "reseed", None)) is not None:
+            reseed(cell.seed)  # what it samples depends on no other cell
         if entry.domain == "vision" and isinstance(player, str):  # several evaluations of one, be it learnt on the spot
             env = make(entry.env, **{**split_argument(known_id(entry.env), entry.split), **entry.kwargs})
             player = make_policy(player, env, seed=cell.seed)

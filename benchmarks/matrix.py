@@ -228,19 +228,31 @@ def run(
         for seed in seeds:
             for name in chosen:
                 runs = found["runs"].setdefault(name, {})
-                recipe = fingerprint(CELLS[name].as_dict())[:16]
+                recipe = _recipe(CELLS[name])
                 if runs.get(str(seed), {}).get("recipe") != recipe:
                     told = train(CELLS[name], seed, out / "runs" / f"{name}-{seed}-{recipe}")
                     runs[str(seed)] = {"recipe": recipe, "made": machine.now(), "commit": machine.commit(), **told}
-                    found |= {"machine": machine.describe(), "cells": _told(found["runs"])}
+                    found |= {"machine": machine.describe()}
                     found["command"] = f"tetrathlon bench --suite {NAME}"
-                    write_aside(path, (json.dumps(found, indent=1) + "\n").encode())
+                    _write(path, found)
                 before, after = (runs[str(seed)][when]["success"] for when in ("before", "after"))
                 console.print(f"{name} seed {seed}: {before:.3f} -> {after:.3f}", soft_wrap=True)
+        _write(path, found)
         write_matrix_page(out, found)
     console.print(_table(found["cells"]))
     console.print(f"report: {out / 'report.html'}", soft_wrap=True)
     return out
+
+
+def _write(path: Path, found: dict[str, Any]) -> None:
+    """Write what is known, with each cell over its seeds."""
+    found["cells"] = _told(found["runs"])
+    write_aside(path, (json.dumps(found, indent=1) + "\n").encode())
+
+
+def _recipe(cell: Experiment) -> str:
+    """Return a hash of what a cell is: a run of another one is none of it."""
+    return fingerprint(cell.as_dict())[:16]
 
 
 def _chosen(cells: Sequence[str] | None, domains: Sequence[str] | None) -> list[str]:
@@ -260,7 +272,7 @@ def _told(runs: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return each cell over its seeds."""
     cells = []
     for name, cell in CELLS.items():
-        if not (of_seed := list(runs.get(name, {}).values())):
+        if not (of_seed := [run for run in runs.get(name, {}).values() if run["recipe"] == _recipe(cell)]):
             continue
         domain, _, family = name.partition("-")
         gains = [run["after"]["success"] - run["before"]["success"] for run in of_seed]

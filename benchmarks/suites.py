@@ -188,7 +188,7 @@ def _standard(name: str, env: str, episodes: int = 200, *, samples: int = 1, **k
 
 STANDARD = Suite(
     name="standard",
-    version=1,
+    version=2,
     entries=(
         _standard("arithmetic", "Arithmetic-v0"),
         _standard("symbols", "Symbolic-v0"),

@@ -35,7 +35,7 @@ class _Learner(OfflineLearner):
             self._value,
             gamma=options.gamma,
             lam=options.lam,
-            batch_size=max(options.batch_size, _READ_AT_ONCE),
+            batch_size=max(options.batch_size, _READ_AT_ONCE if replay.is_cut else 0),
             max_cost=options.max_cost,
         )
         return super().update(replay)
@@ -65,7 +65,8 @@ class _Learner(OfflineLearner):
 class AWR(Offline):
     """Advantage-weighted regression (Peng et al., 2019), over lambda returns of the log by the values of now.
 
-    Returns are estimated anew at the start of each update. It is of all policies; no action is valued.
+    Returns are estimated anew at the start of each update, so those of the first one hold values of a critic that has
+    learnt nothing, unless ``lam`` is 1 and the task ends each episode. It is of all policies; no action is valued.
     """
 
     Learner = _Learner

@@ -19,6 +19,8 @@ from tetrathlon.envs.vision.things import COLORS, GROUNDS, SHAPES, Kind, near_mi
 _MOST_LAYOUTS = 1_000
 _THINGS = 24
 """Most things in a picture."""
+_FILLED = 0.54
+"""Share of a picture that places may take, with a pixel between them; of more, random ones leave no room."""
 
 
 class Count(VisionBandit):
@@ -57,7 +59,7 @@ class Count(VisionBandit):
     * v0: first version.
 
     Raises:
-        ValueError: An argument is out of its range, or the things find no place.
+        ValueError: An argument is out of its range, or there is no room for so many things, and as much beside them.
     """
 
     words = ("How many ", " are in the picture?", *COLORS, *(f" {shape}" for shape in SHAPES))
@@ -80,6 +82,17 @@ class Count(VisionBandit):
         self.shapes = whole("shapes", shapes, 2, len(SHAPES))
         self.diameter = whole("diameter (pixels at 64 of the side)", diameter, 4, 32)
         super().__init__(**kwargs)
+        places = self.most + max(self.most, self.clutter)
+        if places * (self._largest + 1) ** 2 > _FILLED * (self.size + 1) ** 2:
+            raise ValueError(
+                f"{places} places of {self._largest} pixels, for {self.most} things and what covers them, do not fit "
+                f"into a picture of {self.size}; make most, clutter or diameter smaller"
+            )
+
+    @property
+    def _largest(self) -> int:
+        """Pixels of the side of the largest thing, and of every place."""
+        return max(self.diameter * self.size // 64, 3)
 
     @cached_property
     def blind_floor(self) -> float:
@@ -101,10 +114,7 @@ class Count(VisionBandit):
         for _ in range(_MOST_LAYOUTS):
             if (laid := self._laid(chance, kind, number, other, clutter)) is not None:
                 return laid
-        raise ValueError(
-            f"{self.most} things of diameter {self.diameter} and {clutter} others find no place, or what covers them "
-            "and what covers none of them; allow fewer (most, clutter) or smaller ones"
-        )
+        raise AssertionError("places that fill half of a picture at most are found")
 
     def matches(self, view: View, answer: str) -> bool:
         """Tell whether ``answer`` is the number."""
@@ -113,9 +123,8 @@ class Count(VisionBandit):
     def _laid(self, chance: Chance, kind: Kind, number: int, other: int, clutter: int) -> VisionTask | None:
         # All places are alike, and how many there are has nothing to do with the number. The first are covered in the
         # masked picture, those after them hold what is beside the covers.
-        largest = max(self.diameter * self.size // 64, 3)
         n = self.most + max(self.most, clutter)
-        places = scattered(chance, [(largest, largest)] * n, (0, 0, self.size, self.size))
+        places = scattered(chance, [(self._largest, self._largest)] * n, (0, 0, self.size, self.size))
         if places is None:
             return None
         used = [*places[: max(number, other)], *places[self.most : self.most + clutter]]

@@ -64,7 +64,8 @@ _CORNER_NAMES = (
     ("left", "top", "right", "bottom"),
 )
 _SIZE_NAMES = (("x", "y", "width", "height"), ("x", "y", "w", "h"))
-_FENCE = re.compile(r"```[A-Za-z0-9_]{0,20}")
+_BEYOND_POINT = (("x", "y", "x2", "y2"), *((*"xy", side) for side in ("width", "height", "w", "h")))
+_FENCE = re.compile(r"```(?:[A-Za-z][A-Za-z0-9_]{0,19})?")
 _NUMBERED_TAG = re.compile(r"<(point|box|bbox)>([-+.,;\deE\s]*+)</\1>", re.ASCII | re.IGNORECASE)
 _ATTRIBUTES = re.compile(r"<(points?|box|bbox)\s([^<>]*+)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b([a-z]\w{0,30})\s{0,8}=\s{0,8}["']?([^\s"'<>()/]{1,64})""", re.ASCII | re.IGNORECASE)
@@ -168,7 +169,7 @@ def read_point(answer: str | None, convention: Convention, size: Size) -> Readin
     Raises:
         ValueError: See :func:`read_box`.
     """
-    return _read(answer, convention, size, _Kind(2, _POINT_KEYS, (convention.point_names,), ()), None)
+    return _read(answer, convention, size, _Kind(2, _POINT_KEYS, (convention.point_names,), _BEYOND_POINT), None)
 
 
 def _box_kind(convention: Convention) -> _Kind:
@@ -219,7 +220,7 @@ def _places(answer: str, kind: _Kind, depth: int = 0) -> list[tuple[float, ...]]
         raise Malformed("syntax", "a bracket was never opened")
     elif _ROW.search(words):
         raise Malformed("extra", "several numbers in a row beside it")
-    elif _UNSEEN.search(words):
+    elif _UNSEEN.search(text):
         raise Malformed("extra", "two answers that exclude each other")
     return [place for value in values for place in _collect(value, kind, depth)]
 
@@ -243,7 +244,8 @@ def _attributes(tag: re.Match[str]) -> str:
     named = dict(pairs)
     if tag[1].lower() == "points" and len(named) == len(pairs):
         points = [f"(x={named[x]}, y={named[y]})" for x in named if x[0] == "x" and (y := f"y{x[1:]}") in named]
-        return f" ({', '.join(points)}) "
+        if 2 * len(points) == sum(name[0] in "xy" for name in named):
+            return f" ({', '.join(points)}) "
     return f" ({', '.join(f'{name}={value}' for name, value in pairs)}) "
 
 
@@ -268,6 +270,8 @@ def _collect(value: Value, kind: _Kind, depth: int) -> Iterator[tuple[float, ...
 def _named(pairs: Pairs, kind: _Kind, depth: int) -> Iterator[tuple[float, ...]]:
     """Yield the places in an object: under the keys for them, by the names of the numbers, or further inside."""
     keys = [key.lower() for key, _ in pairs]
+    if any(set(names) <= set(keys) for names in kind.foreign):
+        raise Malformed("convention", f"named {', '.join(keys)}")
     is_known = False
     for key, (_, value) in zip(keys, pairs, strict=True):
         if key in kind.keys:
@@ -285,8 +289,6 @@ def _named(pairs: Pairs, kind: _Kind, depth: int) -> Iterator[tuple[float, ...]]
             yield from _collect(numbers, kind, depth)
     if is_known:
         return
-    if any(set(names) <= set(keys) for names in kind.foreign):
-        raise Malformed("convention", f"named {', '.join(keys)}")
     for _, value in pairs:
         if isinstance(value, list | Pairs):
             yield from _collect(value, kind, depth)

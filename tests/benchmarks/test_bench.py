@@ -283,6 +283,10 @@ def test_several_samples_of_an_instance_tell_pass_at_k(tmp_path: Path) -> None:
     assert 'id="passes"' in page and '<th class="n">pass@4</th>' in page
     found = row(entry, "p", [cell([True], pass_at={"1": 0.5}), cell([True] * 3, pass_at={"1": 0.1})], ["x", "y"])
     assert found["pass_at"]["1"] == pytest.approx(0.2)  # by episodes
+    policy = char_lm(characters="0123456789-+=", size=16, layers=1, heads=1, context=64, seed=0, max_tokens=2)
+    drawn = [policy.act(["1+1="] * 3).actions, policy.act(["1+1="] * 3).actions]
+    policy.engine.reseed(0)
+    assert drawn[0] != drawn[1] and policy.act(["1+1="] * 3).actions == drawn[0]
     for domain, samples in (("Arithmetic", 0), ("Count", 2)):
         with pytest.raises(ValueError, match="samples of 'x' must be at least 1, and 1 in the domain vision"):
             Entry(name="x", env=f"tetrathlon/{domain}-v0", samples=samples)

@@ -57,6 +57,11 @@ def test_a_run_goes_on_and_makes_a_page(tmp_path: Path, monkeypatch: pytest.Monk
     assert grpo["gain"]["low"] <= grpo["gain"]["mean"] <= grpo["gain"]["high"] and offline["gain"]["low"] is None
     page, lines = ((tmp_path / name).read_text() for name in ("report.html", "report.md"))
     assert page.count("<svg") == 1 and "offline RL" in page and "IQL: gain" in page and "| text |" in lines
+    found["runs"]["text-grpo"]["1"]["recipe"] = "of other options"
+    (tmp_path / "results.json").write_text(json.dumps({**found, "cells": []}))
+    matrix.run(tmp_path, seeds=(0,), resume=True, console=QUIET)
+    again = json.loads((tmp_path / "results.json").read_text())["cells"]
+    assert [cell["seeds"] for cell in again] == [1, 1, 1] and again[1:] == found["cells"][1:]
     (tmp_path / "results.json").write_text(json.dumps({**found, "version": 2}))
     with pytest.raises(ValueError, match="is not of the suite matrix in version 1"):
         matrix.run(tmp_path, resume=True, console=QUIET)

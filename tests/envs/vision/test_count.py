@@ -48,6 +48,14 @@ def test_covers_are_alike_and_hide_things_as_a_whole(kwargs: dict[str, Any]) -> 
         assert len(task.covers) == len(task.decoys)
 
 
+def test_what_finds_no_place_is_refused_before_it_begins() -> None:
+    for kwargs in ({"most": 9}, {"clutter": 12}, {"most": 12, "diameter": 8}, {"most": 12, "size": 128, "diameter": 8}):
+        assert len(tasks(30, **kwargs)) == 30
+    for kwargs in ({"most": 11}, {"most": 12, "clutter": 0}, {"diameter": 14}):
+        with pytest.raises(ValueError, match=r"places of \d+ pixels.* do not fit into a picture of 64; make most"):
+            tasks(1, **kwargs)
+
+
 @pytest.mark.parametrize("kwargs", ARGUMENTS, ids=str)
 def test_what_a_masked_picture_shows_does_not_tell_the_number(kwargs: dict[str, Any]) -> None:
     """Of the best map from what is seen beside and of the covers, made on half of the pictures, on the other half."""
