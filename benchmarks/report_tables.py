@@ -28,6 +28,14 @@ _SAID = (
 )
 
 
+def _row(run: Run, name: str, policy: str, cells: str) -> str:
+    """Return a row that begins with an entry and a policy."""
+    return (
+        f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}</td>'
+        f"<td>{dot(run.series[policy])}{escape(line(policy, 24))}</td>{cells}</tr>"
+    )
+
+
 def passes(run: Run) -> str:
     """Return the section on how often one of several samples is right, where several were drawn."""
     found = [
@@ -43,10 +51,7 @@ def passes(run: Run) -> str:
     for name, policy, row in found:
         told = [row["pass_at"].get(str(k)) for k in ks]
         shares = "".join(f'<td class="n">{"" if share is None else f"{100 * share:.0f}"}</td>' for share in told)
-        rows.append(
-            f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}</td>'
-            f"<td>{dot(run.series[policy])}{escape(line(policy, 24))}</td>{shares}</tr>"
-        )
+        rows.append(_row(run, name, policy, shares))
     head = ['<th class="k"></th><th>environment</th><th>policy</th>', *(f'<th class="n">pass@{k}</th>' for k in ks)]
     said = "In %: the unbiased chance that one of k samples of an instance is right (Chen et al., 2021)."
     return f'<h2 id="passes">Several samples</h2>{table(head, [("", rows)])}<p class="note">{said}</p>'
@@ -63,12 +68,11 @@ def costs(run: Run) -> str:
             terms = ", ".join(
                 f"{line(term, 30)} {cost['mean']:.2f}" for term, cost in row["costs"].items() if term != "total"
             )
-            rows.append(
-                f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}</td>'
-                f"<td>{dot(run.series[policy])}{escape(line(policy, 24))}</td>"
+            told = (
                 f'<td class="n">{total["mean"]:.2f}</td><td class="n">{100 * total["share"]:.0f}</td>'
-                f'<td class="n">{total["cvar"]:.1f}</td><td>{escape(terms)}</td></tr>'
+                f'<td class="n">{total["cvar"]:.1f}</td><td>{escape(terms)}</td>'
             )
+            rows.append(_row(run, name, policy, told))
     if not rows:
         return ""
     head = ['<th class="k"></th><th>environment</th><th>policy</th><th class="n">cost</th>']
@@ -86,10 +90,7 @@ def looks(run: Run) -> str:
             if row is None or (found := row["dependence"]) is None:
                 continue
             shares = "".join(f'<td class="n">{100 * found[key]:.0f}</td>' for key in LOOKS)
-            rows.append(
-                f'<tr><td class="k">{run.number[name]}</td><td>{escape(line(name))}</td>'
-                f"<td>{dot(run.series[policy])}{escape(line(policy, 24))}</td>{shares}</tr>"
-            )
+            rows.append(_row(run, name, policy, shares))
     if not rows:
         return ""
     head = ['<th class="k"></th><th>environment</th><th>policy</th>']
