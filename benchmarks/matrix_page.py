@@ -54,10 +54,7 @@ def write_matrix_page(folder: Path, found: Mapping[str, Any]) -> None:
         *(_curves(domain, cells) for domain in domains),
         '</div><h2 id="cost">What it cost</h2>',
         table(
-            [
-                "<th></th>",
-                *(f'<th class="n">{name}</th>' for name in ("Episodes played", "Labels asked", "CPU seconds")),
-            ],
+            ["<th></th>", *(f'<th class="n">{name}</th>' for name in _COSTS)],
             [("", [_cost(cell) for cell in found["cells"]])],
         ),
         '<h2 id="repeat">How to repeat it</h2>',
